@@ -1,0 +1,31 @@
+# make demo   install and look at the built-in corpus
+# make test   install what tests need and run them
+# make check  what the pre-commit hook runs
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+demo: .venv/installed
+	$(BIN)/laplex demo
+
+test: check
+	$(BIN)/pytest -q
+
+check: .venv/developing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/developing: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: demo test check clean

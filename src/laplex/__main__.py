@@ -1,0 +1,5 @@
+"""python -m laplex is the same as laplex."""
+
+from laplex.cli import main
+
+main()

@@ -1,0 +1,202 @@
+"""The command line: laplex info, laplex fit, laplex demo, laplex cache.
+
+Answers go to standard output, everything said along the way to standard error. Exit codes: 0; 1 for an error of the
+user's, told in one line; 2 for wrong usage; 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+import laplex as lx
+from laplex.corpus import Corpus, Summary, in_order
+from laplex.errors import LaplexError
+from laplex.tokens import Slices, Tokens, cache_folder
+
+app = typer.Typer(
+    name="laplex",
+    help="Word embeddings from text with metadata, under a graph prior.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Text = Annotated[str, typer.Option(help="The column with the text.")]
+Language = Annotated[str | None, typer.Option(help="The column that tells the language of each document.")]
+Encoding = Annotated[str, typer.Option(help="The encoding of text files.")]
+Pattern = Annotated[str | None, typer.Option("--tokenizer", help="A regular expression whose matches are the words.")]
+Lines = Annotated[Literal["lines", "files"], typer.Option(help="Plain text: a document in each of these.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the answer.")]
+Missing = Annotated[Literal["error", "drop"], typer.Option(help="Documents that lack a metadata value.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"laplex {lx.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _everywhere(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: [bold]laplex info speeches.csv --text speech[/bold]")
+def info(
+    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder or a glob in quotes.")],
+    text: Text = "text",
+    language_column: Language = None,
+    tokenizer: Pattern = None,
+    documents: Lines = "lines",
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+) -> None:
+    """What is in this corpus: its documents, tokens, columns and their values."""
+    corpus = lx.read(
+        file,
+        text=text,
+        metadata="all",
+        language_column=language_column,
+        tokenizer=tokenizer,
+        documents=documents,
+        encoding=encoding,
+    )
+    _show_summary(corpus.summary(quiet=quiet))
+
+
+@app.command(
+    epilog="Example: [bold]laplex fit speeches.parquet --text speech --group party --time date --every 2y "
+    "--min-count 50 --out speeches.laplex[/bold]"
+)
+def fit(
+    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder or a glob in quotes.")],
+    out: Annotated[Path, typer.Option(help="The folder to save the model in.")],
+    text: Text = "text",
+    group: Annotated[list[str] | None, typer.Option(help="A column whose values are groups, such as a party.")] = None,
+    time: Annotated[str | None, typer.Option(help="A column with dates or years.")] = None,
+    every: Annotated[str, typer.Option(help="The length of a period: 1y, 10y, 6m, 2w.")] = "1y",
+    language_column: Language = None,
+    min_count: Annotated[int, typer.Option(help="Leave out words that occur less often.")] = 5,
+    max_words: Annotated[int | None, typer.Option(help="At most so many words.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A word to keep however rare.")] = None,
+    tokenizer: Pattern = None,
+    documents: Lines = "lines",
+    missing: Missing = "error",
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model. In this version: read, count and store its tokens; the estimation itself is not there yet."""
+    groups = list(group or [])
+    corpus = lx.read(
+        file,
+        text=text,
+        metadata=[*groups, *([time] if time else [])],
+        language_column=language_column,
+        tokenizer=tokenizer,
+        documents=documents,
+        missing=missing,
+        encoding=encoding,
+    )
+    if time:
+        corpus = corpus.periods(time, every=every)
+    tokens = Tokens.of(corpus, min_count=min_count, max_words=max_words, keep=keep or (), quiet=quiet)
+    _show_slices(tokens, tokens.slices([*groups, *(["period"] if time else [])]))
+    raise LaplexError(
+        f'laplex {lx.__version__} cannot estimate models yet, so "{out}" was not written; the tokens above are stored'
+    )
+
+
+@app.command(epilog="Example: [bold]laplex demo[/bold]")
+def demo(quiet: Quiet = False) -> None:
+    """Read the built-in corpus, the State of the Union addresses, and show what is in it."""
+    corpus: Corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
+    _show_summary(corpus.summary(quiet=quiet))
+    tokens = Tokens.of(corpus, quiet=quiet)
+    _show_slices(tokens, tokens.slices(["period", "party"]), ["freedom", "tax", "war", "health", "silver"])
+
+
+@app.command(epilog="Example: [bold]laplex cache --clear[/bold]")
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Delete what is there.")] = False) -> None:
+    """Where the tokens of corpora are kept, and how much room they take."""
+    folders = [path for path in cache_folder().glob("tokens-*") if path.is_dir()]
+    size = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+    if clear:
+        for folder in folders:
+            shutil.rmtree(folder)
+    verb = "deleted from" if clear else "in"
+    _print(f"{len(folders)} corpora, {size / 1e6:,.1f} MB, {verb} {cache_folder()}")
+
+
+def _print(answer: str | Table) -> None:
+    whole_lines = isinstance(answer, str)
+    Console(soft_wrap=whole_lines, markup=not whole_lines, highlight=False).print(answer)
+
+
+def _show_summary(summary: Summary) -> None:
+    _print(f"{summary.name}: {summary.documents:,} documents, {summary.tokens:,} tokens")
+    if summary.empty:
+        _print(f"{summary.empty:,} documents without a word")
+    columns = dict(summary.values)
+    if set(summary.languages) != {""}:
+        columns = {"language": summary.languages, **columns}
+    if not columns:
+        return
+    table = Table("column", "values", "missing", "most frequent (documents)")
+    for name, counts in columns.items():
+        known = {value: count for value, count in counts.items() if value is not None}
+        top = sorted(in_order(known), key=lambda value: -known[value])[:6]
+        shown = ", ".join(f"{value} ({known[value]:,})" for value in top) + (" …" if len(known) > 6 else "")
+        table.add_row(escape(name), f"{len(known):,}", f"{counts.get(None, 0):,}", escape(shown))
+    _print(table)
+
+
+def _show_slices(tokens: Tokens, slices: Slices, words: list[str] | None = None) -> None:
+    """Tokens of each slice, and how often some words occur in each million of them."""
+    words = words or []
+    for index, vocabulary in enumerate(tokens.vocabularies):
+        counts = tokens.counts(slices, index)
+        table = Table(*slices.columns, "tokens", *words)
+        if words:
+            table.caption = "right of the tokens: occurrences in a million"
+        if vocabulary.language:
+            table.title = escape(vocabulary.language)
+        for key, row in zip(slices.keys, counts, strict=True):
+            rates = [f"{row[vocabulary[word]] / row.sum() * 1e6:,.0f}" for word in words]
+            table.add_row(*map(escape, key), f"{row.sum():,}", *rates)
+        _print(table)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    Console(stderr=True).print(f"laplex: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def main() -> None:
+    """The `laplex` command."""
+    debug = "--debug" in sys.argv[1:]
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # so that it may stand anywhere
+    try:
+        app(arguments)
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        _fail("stopped", 130)
+    except LaplexError as error:
+        if debug:
+            raise
+        _fail(str(error), 1)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone, as with `| head`
+        sys.exit(0)

@@ -1,0 +1,356 @@
+"""Documents with metadata, read lazily.
+
+A path, a frame or an iterable goes in; a Corpus goes out, which later gives batches of documents: their text, their
+language and their metadata as strings. Nothing is read until it is asked for, and never all at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pandas as pd
+import polars as pl
+
+from laplex.errors import InputError, quote
+from laplex.periods import Periods
+from laplex.progress import bar
+from laplex.sources import Batch, Source, source_of
+from laplex.tokenizer import Rule, Tokenizer
+
+TEXT = "\0text"  # names that no column of a user has
+LANGUAGE = "\0language"
+
+
+def read(
+    source: Any,
+    text: str = "text",
+    metadata: Sequence[str] | Literal["all"] = (),
+    *,
+    language: str | None = None,
+    language_column: str | None = None,
+    tokenizer: Rule = None,
+    lowercase: bool = True,
+    missing: Literal["error", "drop"] = "error",
+    encoding: str = "utf-8",
+    documents: Literal["lines", "files"] = "lines",
+) -> Corpus:
+    """Open a corpus.
+
+    source     a file, a folder or a glob of CSV, TSV, JSON lines (each also .gz and .zst), Parquet or plain text;
+               a pandas, polars or Arrow frame; or dicts in something that can be iterated over again
+    text       the column with the text. If it holds lists of strings, they are taken as the words
+    metadata   the columns to keep for each document: a party, a date, a speaker ("all" for every other column)
+    language   the language of all documents, or `language_column`, which tells it for each. A language has its
+               own vocabulary
+    tokenizer  a regular expression whose matches are the words, or a function from a text to its words.
+               By default words are runs of letters and digits. Scripts without spaces are to be split before:
+               give the lists as `text`
+    missing    what to do with a document that lacks a metadata value: an "error", or "drop" it
+    documents  for plain text: a document in each of the "lines" or "files"
+
+    >>> read([{"text": "Hello, world", "party": "D"}], metadata=["party"]).summary().tokens
+    2
+    """
+    opened = source_of(source, encoding=encoding, documents=documents)
+    if isinstance(metadata, str):
+        if metadata != "all":
+            raise InputError(f'metadata is a list of columns: write metadata=["{metadata}"]')
+        metadata = [name for name in opened.columns if name not in (text, language_column)]
+    if language is not None and language_column is not None:
+        raise InputError("give language or language_column, not both")
+    if missing not in ("error", "drop"):
+        raise InputError(f'missing="{missing}": write "error" or "drop"')
+    part = Part(
+        opened,
+        text,
+        tuple(dict.fromkeys(metadata)),
+        language,
+        language_column,
+        Tokenizer(tokenizer, lowercase),
+        missing == "drop",
+    )
+    unknown = [name for name in part.wanted if name not in opened.columns]
+    if unknown:
+        raise InputError(
+            f'there is no column "{unknown[0]}" in {opened.name}; its columns are: {quote(opened.columns, 30)}'
+        )
+    return Corpus((part,))
+
+
+@dataclass(frozen=True)
+class Where:
+    """Keeps the documents whose `column` has one of `values`."""
+
+    column: str
+    values: tuple[str, ...]
+
+    def apply(self, frame: pl.DataFrame, where: str) -> pl.DataFrame:
+        return frame.filter(pl.col(self.column).is_in(self.values))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One source with what is to be read of it. A sum of corpora has several."""
+
+    source: Source
+    text: str
+    metadata: tuple[str, ...]
+    language: str | None
+    language_column: str | None
+    tokenizer: Tokenizer
+    drop_missing: bool
+    steps: tuple[Periods | Where, ...] = ()
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns of the source to read."""
+        extra = [] if self.language_column is None else [self.language_column]
+        return list(dict.fromkeys([self.text, *self.metadata, *extra]))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The metadata that a document has in the end."""
+        added = [step.name for step in self.steps if isinstance(step, Periods)]
+        return tuple(dict.fromkeys([*self.metadata, *added]))
+
+    @property
+    def identity(self) -> str:
+        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing]
+        return json.dumps([self.source.identity(self.wanted), settings, self.tokenizer.identity, repr(self.steps)])
+
+    def documents(self) -> Iterator[Batch]:
+        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing."""
+        for batch in self.source.batches(self.wanted):
+            where = f"document {batch.first:,} of {batch.place} or soon after"
+            frame = pl.DataFrame(
+                [
+                    _as_text(batch.frame[self.text], where).alias(TEXT),
+                    self._languages(batch.frame, where).alias(LANGUAGE),
+                    *(_as_values(batch.frame[name], where) for name in self.metadata),
+                ]
+            )
+            for step in self.steps:
+                frame = step.apply(frame, where)
+            yield replace(batch, frame=frame)
+
+    def _languages(self, frame: pl.DataFrame, where: str) -> pl.Series:
+        if self.language_column is None:
+            return pl.repeat(self.language or "", len(frame), dtype=pl.String, eager=True)
+        return _as_values(frame[self.language_column], where)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents with metadata, read anew each time they are asked for. Made by `read`; corpora add with `+`."""
+
+    parts: tuple[Part, ...]
+    _summary: list[Summary] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The metadata columns."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def identity(self) -> str:
+        """Two corpora of the same identity give the same documents. Files are told apart by size and time."""
+        return json.dumps([part.identity for part in self.parts])
+
+    def __add__(self, other: Corpus) -> Corpus:
+        if not isinstance(other, Corpus):
+            return NotImplemented
+        parts = self.parts + other.parts
+        named = {part.language is not None or part.language_column is not None for part in parts}
+        if len(named) > 1:
+            raise InputError('one corpus has a language and the other has none: read both with language="..."')
+        return Corpus(parts)
+
+    def where(self, **values: Any) -> Corpus:
+        """Only the documents with these values: `corpus.where(party=["D", "R"], chamber="senate")`."""
+        corpus = self
+        for column, wanted in values.items():
+            self._check_column(column)
+            chosen = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Sequence) else list(wanted)
+            texts = _as_values(pl.Series(column, chosen, strict=False), "where").to_list()
+            corpus = corpus._with(Where(column, tuple(texts)))
+        return corpus
+
+    def periods(
+        self, column: str, every: str = "1y", name: str = "period", *, start: int = 0, format: str | None = None
+    ) -> Corpus:
+        """Add the column `name`: the period of `every` ("1y", "10y", "6m", "2w") that the date in `column` falls into.
+
+        A date is written 2010-05-31, or is a year, unless `format` says otherwise ("%d/%m/%Y"). Periods of
+        several years begin at multiples of them, or count from the year `start`: `every="4y", start=2005`.
+        """
+        self._check_column(column)
+        if name in self.columns:
+            raise InputError(f'there is a column "{name}" already: give the periods another name')
+        return self._with(Periods(column, every, name, start, format))
+
+    def _with(self, step: Periods | Where) -> Corpus:
+        return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
+
+    def _check_column(self, column: str) -> None:
+        for part in self.parts:
+            if column not in part.columns:
+                there = f"the columns read are: {quote(part.columns, 30)}" if part.columns else "no metadata was read"
+                raise InputError(f'there is no column "{column}" in {part.source.name}; {there} (see metadata=)')
+
+    def documents(self) -> Iterator[tuple[Part, Batch]]:
+        """Every document as it is, metadata missing or not, in batches."""
+        for part in self.parts:
+            for batch in part.documents():
+                absent = [name for name in self.columns if name not in batch.frame.columns]
+                frame = batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
+                yield part, replace(batch, frame=frame)
+
+    def complete_documents(self) -> Iterator[tuple[Part, Batch]]:
+        """The documents that lack no metadata. Others are dropped, or counted and raised in the end."""
+        lacking: Counter[str] = Counter()
+        example = ""
+        needed = [LANGUAGE, *self.columns]
+        for part, batch in self.documents():
+            gaps = batch.frame.select(pl.col(needed).is_null())
+            if any(gaps[name].any() for name in needed):
+                whole = ~gaps.select(pl.any_horizontal(needed)).to_series()
+                if not part.drop_missing:
+                    lacking.update({name: int(gaps[name].sum()) for name in needed})
+                    example = example or _show(batch, whole.arg_min() or 0)
+                batch = replace(batch, frame=batch.frame.filter(whole))
+            yield part, batch
+        lacking = +lacking
+        if lacking:
+            counts = ", ".join(f'{n:,} have no "{name.replace(LANGUAGE, "language")}"' for name, n in lacking.items())
+            raise InputError(f'documents lack metadata: {counts}. One is {example}. To leave them out: missing="drop"')
+
+    def head(self, count: int = 5) -> pd.DataFrame:
+        """The first documents, to look at."""
+        frames = []
+        left = count
+        for _, batch in self.documents():
+            frames.append(batch.frame.head(left))
+            left -= len(frames[-1])
+            if left <= 0:
+                break
+        columns = {"text": TEXT, **({"language": LANGUAGE} if self._has_languages else {})}
+        columns |= {name: name for name in self.columns}
+        return pd.DataFrame(
+            {shown: [value for frame in frames for value in frame[name].to_list()] for shown, name in columns.items()}
+        )
+
+    @property
+    def _has_languages(self) -> bool:
+        return self.parts[0].language is not None or self.parts[0].language_column is not None
+
+    def summary(self, *, quiet: bool = False) -> Summary:
+        """Read everything once and count. The answer is kept."""
+        if not self._summary:
+            self._summary.append(_summarize(self, quiet))
+        return self._summary[0]
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        if self._summary:
+            return str(self)
+        names = quote(dict.fromkeys(part.source.name for part in self.parts), 3)
+        return f"Corpus of {names}; metadata: {quote(self.columns, 30) or 'none'} (print it to count its documents)"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is in a corpus: documents, words, and how many documents have each value of each column."""
+
+    name: str
+    documents: int
+    empty: int
+    tokens: int
+    languages: Mapping[str | None, int]
+    values: Mapping[str, Mapping[str | None, int]]
+
+    def __str__(self) -> str:
+        lines = [f"Corpus of {self.name}", f"  {self.documents:,} documents, {self.tokens:,} tokens"]
+        if self.empty:
+            lines[-1] += f" ({self.empty:,} documents without a word)"
+        if set(self.languages) != {""}:
+            lines.append(f"  languages: {_counts(self.languages)}")
+        lines += [f"  {column}: {_counts(counts)}" for column, counts in self.values.items()]
+        return "\n".join(lines)
+
+
+def in_order(values: Any) -> list[str]:
+    """Values of a column as one would list them: numbers by size, everything else by the alphabet."""
+    values = list(values)
+    try:
+        return sorted(values, key=lambda value: (float(value), value))
+    except ValueError:
+        return sorted(values)
+
+
+def _counts(counts: Mapping[str | None, int]) -> str:
+    known = in_order(value for value in counts if value is not None)
+    if len(known) > 12:
+        text = f"{len(known):,} values, {known[0]} to {known[-1]}"
+    else:
+        text = ", ".join(f"{value} ({counts[value]:,})" for value in known)
+    missing = counts.get(None, 0)
+    return text if not missing else f"{text}{', ' if text else ''}missing ({missing:,})"
+
+
+def _summarize(corpus: Corpus, quiet: bool) -> Summary:
+    documents = tokens = empty = 0
+    values: dict[str, Counter[str | None]] = {name: Counter() for name in (LANGUAGE, *corpus.columns)}
+    with bar("counting", quiet=quiet) as progress:
+        for part, batch in corpus.documents():
+            documents += len(batch.frame)
+            counted = part.tokenizer.counts(batch.frame[TEXT])
+            tokens += int(counted.sum())
+            empty += int((counted == 0).sum())
+            for name, counter in values.items():
+                frequent = batch.frame[name].value_counts(name="\0n")
+                counter.update(dict(zip(frequent[name].to_list(), frequent["\0n"].to_list(), strict=True)))
+            progress.update(batch.share, f"{documents:,} documents")
+    name = quote(dict.fromkeys(part.source.name for part in corpus.parts), 3)
+    return Summary(name, documents, empty, tokens, values.pop(LANGUAGE), values)
+
+
+def _as_text(column: pl.Series, where: str) -> pl.Series:
+    """Text as strings or as lists of strings, never null."""
+    if isinstance(column.dtype, pl.List):
+        return column.cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String).fill_null("")
+    raise InputError(f'column "{column.name}" holds {column.dtype}, not text ({where}): choose another with text=')
+
+
+def _as_values(column: pl.Series, where: str) -> pl.Series:
+    """Metadata as trimmed strings, the same from every format; null where empty."""
+    kind = column.dtype
+    if kind.is_nested() or kind in (pl.Binary, pl.Object):
+        raise InputError(f'column "{column.name}" holds {kind}, which cannot be metadata ({where})')
+    if kind.is_float():
+        whole = column.is_finite() & (column == column.round())
+        text = pl.select(
+            pl.when(whole.fill_null(False))
+            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
+            .otherwise(column.fill_nan(None).cast(pl.String))
+        ).to_series()
+    elif isinstance(kind, pl.Datetime):
+        text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
+    else:
+        text = column.cast(pl.String)
+    text = text.str.strip_chars().alias(column.name)
+    return text.set(text == "", None)
+
+
+def _show(batch: Batch, row: int) -> str:
+    """One document for an error message."""
+    values = batch.frame.row(row, named=True)
+    shown = {name: value for name, value in values.items() if name not in (TEXT, LANGUAGE)}
+    return f"{shown}, beginning {str(values[TEXT])[:60]!r} ({batch.place})"

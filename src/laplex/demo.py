@@ -1,0 +1,22 @@
+"""The corpus that comes with laplex: the State of the Union addresses.
+
+233 addresses from 1790 to 2021, cut into passages of about 150 words that end with a sentence, with president,
+party and year. They are works of the United States Government, free of copyright; NOTICE says where they are from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from laplex.corpus import Corpus, read
+
+PATH = Path(__file__).with_name("data") / "state-of-the-union.parquet"
+
+
+def demo() -> Corpus:
+    """The State of the Union addresses as a Corpus, a passage a document.
+
+    >>> demo().columns
+    ('president', 'party', 'year')
+    """
+    return read(PATH, metadata=["president", "party", "year"])

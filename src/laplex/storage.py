@@ -1,0 +1,315 @@
+"""A saved object on disk: arrays as safetensors, the rest as JSON, in one folder.
+
+    NAME/
+      laplex.json                   what it is, its format version, its settings, which arrays file belongs to it
+      arrays-<digest>.safetensors   every array, named by the hash of its bytes
+
+`laplex.json` is the commit point. The arrays are written beside the old ones under their own name, then
+`laplex.json` is replaced in one step, then the old arrays go. A kill at any moment leaves the old object or
+the new one, never half of either, and two processes that write the same object do not disturb each other.
+
+Arrays load memory-mapped and read-only. The safetensors layout is written and read here rather than by its
+library because that one holds whole arrays in memory, on both ways; the tests read our files with it.
+Nothing is ever unpickled, and no header can make us allocate more than the file holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.errors import StorageError
+
+VERSION = 1
+MANIFEST = "laplex.json"
+_ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{32}\.safetensors")
+_PART_NAME = re.compile(r"\.part-(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")
+_LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors format
+
+_NAME_OF_DTYPE = {
+    np.dtype("bool"): "BOOL",
+    np.dtype("uint8"): "U8",
+    np.dtype("int8"): "I8",
+    np.dtype("<u2"): "U16",
+    np.dtype("<i2"): "I16",
+    np.dtype("<u4"): "U32",
+    np.dtype("<i4"): "I32",
+    np.dtype("<u8"): "U64",
+    np.dtype("<i8"): "I64",
+    np.dtype("<f2"): "F16",
+    np.dtype("<f4"): "F32",
+    np.dtype("<f8"): "F64",
+}
+_DTYPE_OF_NAME = {name: dtype for dtype, name in _NAME_OF_DTYPE.items()}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An array that is never whole in memory: its dtype, its shape, and its values in pieces, in order."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    pieces: Iterable[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What `load` gives back. `digest` is the hash of all array bytes, and so of the data."""
+
+    folder: Path
+    kind: str
+    settings: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    digest: str
+
+
+def save(
+    folder: str | os.PathLike[str],
+    kind: str,
+    settings: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any] | Stream],
+) -> None:
+    """Write an object into `folder`, replacing the laplex object that is there, if any."""
+    folder = Path(folder)
+    with _writing(folder):
+        _check_is_ours_to_write(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(folder)
+        old = _arrays_named_by(folder / MANIFEST)
+        digest, size = _write_arrays(folder, arrays)
+        manifest = {
+            "format": "laplex",
+            "version": VERSION,
+            "kind": kind,
+            "arrays": {"file": _arrays_name(digest), "bytes": size},
+            "settings": dict(settings),
+        }
+        with _appearing(folder, lambda: MANIFEST) as file:
+            file.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode())
+        if old is not None and old != _arrays_name(digest):
+            with suppress(OSError):
+                (folder / old).unlink()
+
+
+def load(folder: str | os.PathLike[str], kind: str | None = None) -> Saved:
+    """Open a saved object, its arrays memory-mapped. `kind` is what it must be, if given."""
+    folder = Path(folder)
+    for attempt in range(3):
+        manifest = _read_manifest(folder, kind)
+        path = folder / manifest["arrays"]["file"]
+        if path.exists() or attempt == 2:
+            break  # otherwise another process replaced the object between two lines: read its new manifest
+    arrays = _map_arrays(path, manifest["arrays"]["bytes"])
+    digest = path.stem.removeprefix("arrays-")
+    return Saved(folder, manifest["kind"], manifest["settings"], arrays, digest)
+
+
+def exists(folder: str | os.PathLike[str]) -> bool:
+    """Is there a saved object in this folder? (It may still be broken: `load` says.)"""
+    return (Path(folder) / MANIFEST).is_file()
+
+
+def pack(words: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Strings as two arrays: all bytes one after the other, and where each begins (with the end of the last)."""
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(word) for word in encoded], out=starts[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), starts
+
+
+def unpack(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> list[str]:
+    """The inverse of `pack`. Raises ValueError if the arrays do not fit together."""
+    data = text.tobytes()
+    edges = starts.tolist()
+    if not edges or edges[0] != 0 or edges[-1] != len(data) or any(a > b for a, b in zip(edges, edges[1:])):
+        raise ValueError("the starts of the strings do not fit their bytes")
+    return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges, edges[1:])]
+
+
+def _arrays_name(digest: str) -> str:
+    return f"arrays-{digest}.safetensors"
+
+
+# Writing
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f'cannot write "{folder}": {error.strerror or error}; nothing was changed there') from error
+
+
+def _check_is_ours_to_write(folder: Path) -> None:
+    if folder.is_dir() and not exists(folder):
+        others = [entry.name for entry in folder.iterdir() if not _PART_NAME.fullmatch(entry.name)]
+        others = [name for name in others if not _ARRAYS_NAME.fullmatch(name)]  # left by a kill before its manifest
+        if others:
+            raise StorageError(f'"{folder}" holds other things ("{others[0]}"): choose a new or an empty folder')
+    elif folder.exists() and not folder.is_dir():
+        raise StorageError(f'"{folder}" is a file, not a folder: choose another name')
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Delete unfinished files of processes of this machine that are gone."""
+    for entry in folder.iterdir():
+        part = _PART_NAME.fullmatch(entry.name)
+        if part and part["host"] == socket.gethostname() and not _is_alive(int(part["pid"])):
+            with suppress(OSError):
+                entry.unlink()
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # elsewhere signal 0 is not a question
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def _appearing(folder: Path, name: Callable[[], str]) -> Iterator[BinaryIO]:
+    """A file that appears in `folder` whole and on disk, or not at all; its name is asked for at the end."""
+    part = folder / f".part-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        with open(part, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, folder / name())
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any] | Stream]) -> tuple[str, int]:
+    streams = {name: _as_stream(array) for name, array in arrays.items()}
+    header: dict[str, Any] = {}
+    position = 0
+    # widest items first, so that every array starts at a multiple of its item size
+    for name in sorted(streams, key=lambda name: (-streams[name].dtype.itemsize, name)):
+        stream = streams[name]
+        end = position + prod(stream.shape) * stream.dtype.itemsize
+        header[name] = {
+            "dtype": _NAME_OF_DTYPE[stream.dtype],
+            "shape": list(stream.shape),
+            "data_offsets": [position, end],
+        }
+        position = end
+    text = json.dumps(header, ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    digest = hashlib.blake2b(digest_size=16)
+    with _appearing(folder, lambda: _arrays_name(digest.hexdigest())) as file:
+        head = len(text).to_bytes(8, "little") + text
+        digest.update(head)
+        file.write(head)
+        for name in header:
+            written = 0
+            for piece in streams[name].pieces:
+                data = np.ascontiguousarray(piece, streams[name].dtype).reshape(-1).view(np.uint8).data
+                digest.update(data)
+                file.write(data)
+                written += len(data)
+            promised = header[name]["data_offsets"]
+            if written != promised[1] - promised[0]:
+                raise ValueError(f"array {name}: {written} bytes given, {promised[1] - promised[0]} promised")
+    return digest.hexdigest(), len(head) + position
+
+
+def _as_stream(array: NDArray[Any] | Stream) -> Stream:
+    if isinstance(array, Stream):
+        return Stream(np.dtype(array.dtype).newbyteorder("<"), array.shape, array.pieces)
+    dtype = array.dtype.newbyteorder("<")
+    return Stream(dtype, array.shape, [array] if array.size else [])
+
+
+# Reading
+
+
+def _arrays_named_by(manifest: Path) -> str | None:
+    try:
+        name = json.loads(manifest.read_bytes())["arrays"]["file"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return name if isinstance(name, str) and _ARRAYS_NAME.fullmatch(name) else None
+
+
+def _read_manifest(folder: Path, kind: str | None) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        what = "is not a folder that laplex saved" if folder.is_dir() else "does not exist"
+        raise StorageError(f'"{folder}" {what} (no {MANIFEST} there)') from None
+    except OSError as error:
+        raise StorageError(f'cannot read "{path}": {error.strerror or error}') from error
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f'"{path}" is damaged: it is not JSON ({error})') from None
+    if not isinstance(manifest, dict) or manifest.get("format") != "laplex":
+        raise StorageError(f'"{path}" was not written by laplex')
+    version = manifest.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise StorageError(f'"{path}" is damaged: its format version is {version!r}')
+    if version > VERSION:
+        raise StorageError(f'"{path}" has format {version}, this laplex reads up to {VERSION}: update laplex')
+    arrays = manifest.get("arrays")
+    if not (
+        isinstance(arrays, dict)
+        and isinstance(arrays.get("file"), str)
+        and _ARRAYS_NAME.fullmatch(arrays["file"])
+        and isinstance(arrays.get("bytes"), int)
+        and isinstance(manifest.get("settings"), dict)
+        and isinstance(manifest.get("kind"), str)
+    ):
+        raise StorageError(f'"{path}" is damaged: it does not say what it holds')
+    if kind is not None and manifest["kind"] != kind:
+        raise StorageError(f'"{folder}" holds {manifest["kind"]}, not {kind}')
+    return manifest
+
+
+def _map_arrays(path: Path, size: int) -> dict[str, NDArray[Any]]:
+    try:
+        with open(path, "rb") as file:
+            actual = os.fstat(file.fileno()).st_size
+            if actual != size:
+                raise StorageError(f'"{path}" is damaged: {actual:,} bytes, should be {size:,}')
+            length = int.from_bytes(file.read(8), "little")
+            if size < 8 or length > min(size - 8, _LONGEST_HEADER):
+                raise StorageError(f'"{path}" is damaged: its header is cut off')
+            header = json.loads(file.read(length))
+            data = np.memmap(file, np.uint8, "r", offset=0) if size > 8 + length else np.empty(0, np.uint8)
+            return {name: _view(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
+    except OSError as error:
+        raise StorageError(f'cannot read "{path}": {error.strerror or error}') from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StorageError(f'"{path}" is damaged: its header makes no sense ({error})') from None
+
+
+def _view(data: NDArray[np.uint8], base: int, entry: dict[str, Any]) -> NDArray[Any]:
+    dtype = _DTYPE_OF_NAME[entry["dtype"]]
+    shape = entry["shape"]
+    start, end = entry["data_offsets"]
+    if not all(isinstance(n, int) and n >= 0 for n in (*shape, start, end)):
+        raise ValueError("a size that is not a number")
+    if prod(shape) * dtype.itemsize != end - start or base + end > max(len(data), base):
+        raise ValueError("sizes that do not fit the file")
+    array = np.ndarray(shape, dtype, data, base + start) if end > start else np.empty(shape, dtype)
+    array.flags.writeable = False
+    return array
