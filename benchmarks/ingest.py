@@ -65,7 +65,8 @@ def run_one(way: str, path: str) -> None:
 
     import laplex
 
-    assert gensim.models and laplex
+    assert gensim.models
+    assert laplex
     start = time.perf_counter()
     tokens = WAYS[way](path)
     seconds = time.perf_counter() - start

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -21,8 +21,24 @@ from laplex.corpus import Corpus, Summary, in_order
 from laplex.errors import LaplexError
 from laplex.tokens import Slices, Tokens, cache_folder
 
+
+class _StoppedError(Exception):
+    """Ctrl-C."""
+
+
+class _Commands(typer.core.TyperGroup):
+    """Hands Ctrl-C on to `main`: Typer would end without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise _StoppedError from stop
+
+
 app = typer.Typer(
     name="laplex",
+    cls=_Commands,
     help="Word embeddings from text with metadata, under a graph prior.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -189,7 +205,7 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # so that it may stand anywhere
     try:
         app(arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _StoppedError):
         if debug:
             raise
         _fail("stopped", 130)

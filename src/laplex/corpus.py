@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any, Literal
 
 import pandas as pd
 import polars as pl
 
 from laplex.errors import InputError, quote
+from laplex.formats import series_of
 from laplex.periods import Periods
 from laplex.progress import bar
 from laplex.sources import Batch, Source, source_of
@@ -174,8 +176,8 @@ class Corpus:
         corpus = self
         for column, wanted in values.items():
             self._check_column(column)
-            chosen = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Sequence) else list(wanted)
-            texts = _as_values(pl.Series(column, chosen, strict=False), "where").to_list()
+            chosen = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else list(wanted)
+            texts = _as_values(series_of(column, chosen), "where").to_list()
             corpus = corpus._with(Where(column, tuple(texts)))
         return corpus
 
@@ -284,13 +286,14 @@ class Summary:
         return "\n".join(lines)
 
 
-def in_order(values: Any) -> list[str]:
+def in_order(values: Iterable[str]) -> list[str]:
     """Values of a column as one would list them: numbers by size, everything else by the alphabet."""
-    values = list(values)
+    words = sorted(values)
     try:
-        return sorted(values, key=lambda value: (float(value), value))
+        numbers = [float(word) for word in words]
     except ValueError:
-        return sorted(values)
+        return words
+    return words if any(map(isnan, numbers)) else [word for _, word in sorted(zip(numbers, words))]
 
 
 def _counts(counts: Mapping[str | None, int]) -> str:
@@ -322,7 +325,7 @@ def _summarize(corpus: Corpus, quiet: bool) -> Summary:
 
 def _as_text(column: pl.Series, where: str) -> pl.Series:
     """Text as strings or as lists of strings, never null."""
-    if isinstance(column.dtype, pl.List):
+    if isinstance(column.dtype, pl.List) and not column.dtype.inner.is_nested():
         return column.cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
     if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         return column.cast(pl.String).fill_null("")
@@ -332,10 +335,10 @@ def _as_text(column: pl.Series, where: str) -> pl.Series:
 def _as_values(column: pl.Series, where: str) -> pl.Series:
     """Metadata as trimmed strings, the same from every format; null where empty."""
     kind = column.dtype
-    if kind.is_nested() or kind in (pl.Binary, pl.Object):
+    if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
         raise InputError(f'column "{column.name}" holds {kind}, which cannot be metadata ({where})')
     if kind.is_float():
-        whole = column.is_finite() & (column == column.round())
+        whole = column.is_finite() & (column == column.round()) & (column.abs() < 2**63)
         text = pl.select(
             pl.when(whole.fill_null(False))
             .then(column.cast(pl.Int64, strict=False).cast(pl.String))

@@ -7,6 +7,7 @@ knows the line of an error. Whatever goes wrong becomes an InputError that names
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -18,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, time
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -86,7 +87,8 @@ def of_files(paths: Sequence[Path], encoding: str, documents: str) -> Format:
         "".encode(encoding)
     except LookupError:
         raise InputError(f'there is no encoding "{encoding}": try "utf-8", "latin-1" or "utf-16"') from None
-    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    encoding = codecs.lookup(encoding).name  # of all its names the official one
+    encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     name = next(iter(counted))
     if name == "parquet":
         return Parquet()
@@ -122,42 +124,53 @@ class Csv(Format):
         with _decoded(path, self._encoding) as (file, _):
             return self._header(path, file)[0]
 
-    def _header(self, path: Path, file: io.TextIOWrapper) -> tuple[tuple[str, ...], Any]:
-        line = next((line for line in file if line.strip()), None)
-        if line is None:
+    def _header(self, path: Path, file: io.TextIOWrapper) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
+        """The names of the columns, and the rows after them, each with the number of its line."""
+        blank, line = next(((number, line) for number, line in enumerate(file) if line.strip()), (0, ""))
+        if not line:
             raise InputError(f'"{path}" is empty')
         if "\0" in line:
             raise InputError(f'"{path}" has NUL characters in its header: give its encoding, perhaps "utf-16"')
         delimiter = self._delimiter or next((mark for mark in ",;\t|" if mark in line), ",")
         csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # documents are longer than the default of 131,072
-        rows = csv.reader(itertools.chain([line], file), delimiter=delimiter, strict=True)
-        names = tuple(name.strip() for name in next(rows))
+        reader = csv.reader(itertools.chain([line], file), delimiter=delimiter, strict=True)
+        rows = self._rows(path, reader, blank)
+        names = tuple(name.strip() for name in next(rows)[1])
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f'"{path}" has more than one column named {quote(twice)}: rename them')
         return names, rows
 
+    def _rows(self, path: Path, reader: Any, blank: int) -> Iterator[tuple[int, list[str]]]:
+        try:
+            for row in reader:
+                yield blank + reader.line_num, row
+        except csv.Error as error:
+            raise InputError(
+                f'"{path}", up to line {blank + reader.line_num:,}: {error}. If its quotes follow another rule, '
+                "read it with pandas or polars and pass the frame"
+            ) from None
+
     def read(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
         with _decoded(path, self._encoding) as (file, share):
             names, rows = self._header(path, file)
+            absent = [column for column in columns if column not in names]
+            if absent:
+                raise InputError(f'there is no column "{absent[0]}" in "{path}"; its columns are: {quote(names, 30)}')
             places = [names.index(column) for column in columns]
             for frame in _frames(self._values(path, names, rows, places), columns):
                 yield frame, share()
 
-    def _values(self, path: Path, names: Sequence[str], rows: Any, places: Sequence[int]) -> Iterator[list[str]]:
-        try:
-            for row in rows:
-                if len(row) == len(names):
-                    yield [row[place] for place in places]
-                elif row:
-                    raise InputError(
-                        f'"{path}", line {rows.line_num:,}: {len(row)} values where the header has {len(names)} columns'
-                    )
-        except csv.Error as error:
-            raise InputError(
-                f'"{path}", up to line {rows.line_num:,}: {error}. If its quotes follow another rule, '
-                "read it with pandas or polars and pass the frame"
-            ) from None
+    def _values(
+        self, path: Path, names: Sequence[str], rows: Iterable[tuple[int, list[str]]], places: Sequence[int]
+    ) -> Iterator[list[str]]:
+        for line, row in rows:
+            if len(row) == len(names):
+                yield [row[place] for place in places]
+            elif row:
+                raise InputError(
+                    f'"{path}", line {line:,}: {len(row)} values where the header has {len(names)} columns'
+                )
 
 
 class Json(Format):
@@ -286,23 +299,29 @@ def _frame(rows: list[list[Any]], columns: Sequence[str], name: str, done: int) 
 
 def series_of(name: str, values: list[Any], place: str = "", done: int = 0) -> pl.Series:
     """Python values as a column of strings, or of lists of strings if they are lists. Mixed scalars become text."""
+    of = f" of {place}" if place else ""
+    try:
+        return _series_of(name, values, of, done)
+    except TypeError as error:
+        raise InputError(f'column "{name}"{of}: {error}') from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"column {name!r}{of}: {error.object[:40]!r} holds half a character (a surrogate)") from None
+
+
+def _series_of(name: str, values: list[Any], of: str, done: int) -> pl.Series:
     if all(value is None or isinstance(value, str) for value in values):
         return pl.Series(name, values, pl.String)
     lists = any(_is_list(value) for value in values)
     if lists:
         odd = next((i for i, value in enumerate(values) if value is not None and not _is_list(value)), None)
         if odd is not None:
-            where = f"document {done + odd + 1:,}" + (f" of {place}" if place else "")
+            where = f"document {done + odd + 1:,}{of}"
             raise InputError(
                 f'column "{name}" holds lists and, in {where}, {repr(values[odd])[:40]}: make them all lists'
             )
-    try:
-        if lists:
-            words = [None if value is None else [_as_text(item) for item in value] for value in values]
-            return pl.Series(name, words, pl.List(pl.String))
-        return pl.Series(name, [_as_text(value) for value in values], pl.String)
-    except TypeError as error:
-        raise InputError(f'column "{name}"{" of " + place if place else ""}: {error}') from None
+        words = [None if value is None else [_as_text(item) for item in value] for value in values]
+        return pl.Series(name, words, pl.List(pl.String))
+    return pl.Series(name, [_as_text(value) for value in values], pl.String)
 
 
 def _is_list(value: Any) -> bool:
@@ -315,10 +334,12 @@ def _as_text(value: Any) -> str | None:
         return value
     if isinstance(value, (bool, np.bool_)):
         return str(value).lower()
-    if isinstance(value, float):
-        return None if value != value else str(int(value)) if value.is_integer() else str(value)
+    if isinstance(value, (float, np.floating)):
+        if value != value:
+            return None
+        return str(int(value)) if value.is_integer() and abs(float(value)) < 2**63 else str(value)
     if isinstance(value, datetime):
-        return str(value.date() if value.time() == time() else value)
+        return value.replace(tzinfo=None).isoformat(" ", "seconds").removesuffix(" 00:00:00")
     if isinstance(value, (Mapping, set, bytes, list, tuple)):
         raise TypeError(f"{repr(value)[:60]} is neither text nor a number")
     return str(value)

@@ -13,8 +13,8 @@ import polars as pl
 
 from laplex.errors import InputError
 
-# 2010, 2010-05, 2010-05-03, 20100503, each perhaps with a time of day behind it
-_DATE = r"^(?P<year>\d{4})(?:-?(?P<month>\d{2})(?:-?(?P<day>\d{2}))?)?(?:[T ].*)?$"
+# 2010, 2010-05, 2010-05-03, 20100503, a day perhaps with a time behind it
+_DATE = r"^(?P<year>[0-9]{4})(?:-?(?P<month>[0-9]{2})(?:-?(?P<day>[0-9]{2})(?:[T ][0-9].*)?)?)?$"
 _EVERY = re.compile(r"(?P<count>[1-9]\d{0,3})(?P<unit>[ymwd])")
 _MONDAY = 4  # days from 1970-01-01 to the first Monday after it
 
@@ -32,6 +32,8 @@ class Periods:
     def __post_init__(self) -> None:
         if not _EVERY.fullmatch(self.every):
             raise InputError(f'every="{self.every}" is not a step of time: write "1y", "10y", "6m", "2w" or "30d"')
+        if self.start and self.every[-1] in "wd":
+            raise InputError(f'start={self.start} is a year: it has no meaning with every="{self.every}"')
 
     @property
     def _count(self) -> int:
@@ -52,26 +54,27 @@ class Periods:
             parts = parts.with_columns(pl.col("day").fill_null(1))
         iso = pl.format("{}-{}-{}", *(pl.col(p).cast(pl.String).str.zfill(n) for p, n in zip(parts.columns, (4, 2, 2))))
         dates = parts.select(iso.str.to_date("%Y-%m-%d", strict=False)).to_series()
-        odd = frame.filter(values.is_not_null() & dates.is_null())
+        odd = (values.is_not_null() & dates.is_null()).arg_true()
         if len(odd):
-            self._complain(odd[self.column][0], bool(parts["year"].null_count() < len(parts)), where)
+            year, month, day = parts.row(odd[0])
+            self._complain(values[odd[0]], year is not None and (month is None or day is None), where)
         return frame.with_columns(self._label(dates).alias(self.name))
 
     def _label(self, dates: pl.Series) -> pl.Series:
         unit = self.every[-1]
         if unit == "y":
             year = dates.dt.year()
-            return (year - (year - self.start) % self._count).cast(pl.String)
+            return (year - (year - self.start) % self._count).cast(pl.String).str.zfill(4)
         if unit == "m":
             month = dates.dt.year().cast(pl.Int32) * 12 + dates.dt.month().cast(pl.Int32) - 1
             month = month - (month - self.start * 12) % self._count
-            return (month // 12).cast(pl.String) + "-" + (month % 12 + 1).cast(pl.String).str.zfill(2)
+            return (month // 12).cast(pl.String).str.zfill(4) + "-" + (month % 12 + 1).cast(pl.String).str.zfill(2)
         days = dates.to_physical()
         step = self._count * (7 if unit == "w" else 1)
         return (days - (days - _MONDAY) % step).cast(pl.Date).cast(pl.String)
 
-    def _complain(self, value: str, known: bool, where: str) -> None:
-        if known and re.fullmatch(r"\d{4}(-?\d{2})?", value):
+    def _complain(self, value: str, coarse: bool, where: str) -> None:
+        if coarse:
             raise InputError(
                 f'column "{self.column}" has no day or month in "{value}" ({where}): '
                 f'every="{self.every}" is too fine for it, write "1y" or so'

@@ -79,7 +79,7 @@ class Files(Source):
         self.columns = self._format.columns(self.paths[0])
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        sizes = [path.stat().st_size for path in self.paths]
+        sizes = [_state(path).st_size for path in self.paths]
         whole = max(sum(sizes), 1)
         before = 0
         for path, size in zip(self.paths, sizes, strict=True):
@@ -92,8 +92,7 @@ class Files(Source):
     def identity(self, columns: Sequence[str]) -> str:
         stamps = []
         for path in self.paths:
-            with formats.reading(path):
-                state = path.stat()
+            state = _state(path)
             stamps.append([str(path.resolve()), state.st_size, state.st_mtime_ns])
         return json.dumps([self._format.identity, stamps])
 
@@ -132,7 +131,13 @@ class Frame(Source):
             yield pl.DataFrame(series), min(1.0, (start + formats.ROWS) / whole)
 
     def identity(self, columns: Sequence[str]) -> str:
-        return _digest(batch.frame for batch in self.batches(columns))
+        # with the types, since a date has the same hash as its number
+        return f"{self._types(columns)} {_digest(batch.frame for batch in self.batches(columns))}"
+
+    def _types(self, columns: Sequence[str]) -> list[Any]:
+        if self._pandas is not None:
+            return [self._pandas[_label(self._pandas, name)].dtype for name in columns]
+        return self._polars.lazy().select(columns).collect_schema().dtypes()  # type: ignore[union-attr]
 
 
 class Documents(Source):
@@ -171,16 +176,23 @@ class Documents(Source):
         return self._digest
 
 
+def _state(path: Path) -> os.stat_result:
+    with formats.reading(path):
+        return path.stat()
+
+
 def _expand(source: str | os.PathLike[str]) -> list[Path]:
     """The files behind a path, a folder or a glob, sorted."""
     path = Path(source)
-    if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
-        known = [p for p in files if formats.name_of(p)]
+    with formats.reading(path):
+        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else None
+        there = path.exists()
+    if files is not None:
+        known = [p for p in files if formats.name_of(p) and not p.name.startswith(".")]
         if not known:
             raise InputError(f'no file in the folder "{path}" has an ending that laplex reads ({formats.ENDINGS})')
         return known
-    if path.exists():
+    if there:
         return [path]
     found = sorted(Path(p) for p in glob.glob(str(source), recursive=True) if Path(p).is_file())
     if not found:
@@ -215,7 +227,8 @@ def _label(frame: Any, name: str) -> Any:
 
 def _from_pandas(name: str, column: Any) -> pl.Series:
     if column.dtype.kind in "iufbM" and not hasattr(column.dtype, "na_value"):
-        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+        values = column.dt.as_unit("us") if column.dtype.kind == "M" else column  # Polars has no whole seconds
+        return pl.Series(name, values.to_numpy(), nan_to_null=True)
     missing = column.isna()
     return formats.series_of(name, [None if gone else v for v, gone in zip(column, missing, strict=True)])
 

@@ -89,17 +89,19 @@ def save(
         folder.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(folder)
         old = _arrays_named_by(folder / MANIFEST)
-        digest, size = _write_arrays(folder, arrays)
-        manifest = {
-            "format": "laplex",
-            "version": VERSION,
-            "kind": kind,
-            "arrays": {"file": _arrays_name(digest), "bytes": size},
-            "settings": dict(settings),
-        }
-        with _appearing(folder, lambda: MANIFEST) as file:
-            file.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode())
-        if old is not None and old != _arrays_name(digest):
+        # both are written whole before either appears, first the arrays
+        with _appearing(folder, lambda: MANIFEST) as said, _appearing(folder, lambda: _arrays_name(digest)) as file:
+            digest, size = _write_arrays(file, arrays)
+            manifest = {
+                "format": "laplex",
+                "version": VERSION,
+                "kind": kind,
+                "arrays": {"file": _arrays_name(digest), "bytes": size},
+                "settings": dict(settings),
+            }
+            said.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode())
+            said.flush()
+        if old is not None and old != _arrays_named_by(folder / MANIFEST):
             with suppress(OSError):
                 (folder / old).unlink()
 
@@ -119,7 +121,7 @@ def load(folder: str | os.PathLike[str], kind: str | None = None) -> Saved:
 
 def exists(folder: str | os.PathLike[str]) -> bool:
     """Is there a saved object in this folder? (It may still be broken: `load` says.)"""
-    return (Path(folder) / MANIFEST).is_file()
+    return os.path.isfile(Path(folder) / MANIFEST)  # False also where we may not look
 
 
 def pack(words: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -139,6 +141,11 @@ def unpack(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> list[str]:
     return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges, edges[1:])]
 
 
+def as_json(value: Any) -> Any:
+    """A value as it comes back from being saved (tuples as lists, for one)."""
+    return json.loads(json.dumps(value))
+
+
 def _arrays_name(digest: str) -> str:
     return f"arrays-{digest}.safetensors"
 
@@ -148,10 +155,16 @@ def _arrays_name(digest: str) -> str:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
+    there = True
     try:
+        there = folder.exists()
         yield
     except OSError as error:
         raise StorageError(f'cannot write "{folder}": {error.strerror or error}; nothing was changed there') from error
+    finally:
+        if not there:
+            with suppress(OSError):  # it goes only if it is empty
+                folder.rmdir()
 
 
 def _check_is_ours_to_write(folder: Path) -> None:
@@ -199,7 +212,8 @@ def _appearing(folder: Path, name: Callable[[], str]) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any] | Stream]) -> tuple[str, int]:
+def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -> tuple[str, int]:
+    """Write them all; the hash and the number of the bytes."""
     streams = {name: _as_stream(array) for name, array in arrays.items()}
     header: dict[str, Any] = {}
     position = 0
@@ -216,20 +230,19 @@ def _write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any] | Stream]) -> 
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     digest = hashlib.blake2b(digest_size=16)
-    with _appearing(folder, lambda: _arrays_name(digest.hexdigest())) as file:
-        head = len(text).to_bytes(8, "little") + text
-        digest.update(head)
-        file.write(head)
-        for name in header:
-            written = 0
-            for piece in streams[name].pieces:
-                data = np.ascontiguousarray(piece, streams[name].dtype).reshape(-1).view(np.uint8).data
-                digest.update(data)
-                file.write(data)
-                written += len(data)
-            promised = header[name]["data_offsets"]
-            if written != promised[1] - promised[0]:
-                raise ValueError(f"array {name}: {written} bytes given, {promised[1] - promised[0]} promised")
+    head = len(text).to_bytes(8, "little") + text
+    digest.update(head)
+    file.write(head)
+    for name in header:
+        written = 0
+        for piece in streams[name].pieces:
+            data = np.ascontiguousarray(piece, streams[name].dtype).reshape(-1).view(np.uint8).data
+            digest.update(data)
+            file.write(data)
+            written += len(data)
+        promised = header[name]["data_offsets"]
+        if written != promised[1] - promised[0]:
+            raise ValueError(f"array {name}: {written} bytes given, {promised[1] - promised[0]} promised")
     return digest.hexdigest(), len(head) + position
 
 

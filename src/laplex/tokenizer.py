@@ -8,9 +8,12 @@ for that language and pass the column of lists as `text`.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
+import sysconfig
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 import polars as pl
 
@@ -51,7 +54,7 @@ class Tokenizer:
 
     def counts(self, texts: pl.Series) -> pl.Series:
         """How many words each text has."""
-        if self._pattern == WORDS and texts.dtype == pl.String:
+        if self._function is None and self._pattern == WORDS and texts.dtype == pl.String:
             return (texts.str.to_lowercase() if self.lowercase else texts).str.count_matches(WORDS)
         return self.split(texts).list.len()
 
@@ -69,24 +72,52 @@ def _without_empty(words: pl.Series) -> pl.Series:
 
 
 def _identity(function: object) -> str:
-    """What tells two functions apart from one run to the next.
+    """What tells two functions apart from one run to the next: their code and the values of the names in it.
 
-    The code of a plain function does. What closes over other values, or is no function, cannot be recognised:
-    it gets a new identity each time, so that nothing stale is ever reused.
+    What closes over other values, uses an object that cannot be written down, or is no function, cannot be
+    recognised: it gets a new identity each time, so that nothing stale is ever reused.
     """
     if isinstance(function, FunctionType) and function.__closure__ is None:
-        digest = hashlib.blake2b(digest_size=16)
-        _hash_code(function.__code__, digest)
-        digest.update(repr((function.__defaults__, function.__kwdefaults__)).encode())
+        try:
+            text = repr(_written(function, function.__module__, ()))
+        except (TypeError, RecursionError):
+            return secrets.token_hex(16)
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
         return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
     return secrets.token_hex(16)
 
 
-def _hash_code(code: CodeType, digest: hashlib.blake2b) -> None:
-    digest.update(code.co_code)
-    digest.update(repr(code.co_names).encode())
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            _hash_code(constant, digest)
-        else:
-            digest.update(repr(constant).encode())
+def _written(value: Any, home: str, inside: tuple[object, ...]) -> Any:
+    """A value as plain data, the same in every run. TypeError if it has no such form.
+
+    Functions of the module `home` are written out, those of others named; `inside` are the ones being written.
+    """
+    if value is None or isinstance(value, (str, bytes, int, float)):
+        return value
+    if isinstance(value, re.Pattern):
+        return [value.pattern, value.flags]
+    if isinstance(value, (list, tuple)):
+        return [_written(item, home, inside) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(_written(item, home, inside)) for item in value)
+    if isinstance(value, dict):
+        return [_written(item, home, inside) for item in value.items()]
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, CodeType):
+        return [value.co_code, value.co_names, _written(value.co_consts, home, inside)]
+    if isinstance(value, (FunctionType, type)) and (value.__module__ != home or value in inside):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, FunctionType) and value.__closure__ is None:
+        used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
+        if value.__code__.co_filename.startswith(sysconfig.get_path("purelib")):
+            used = {}  # an installed library keeps its values
+        parts = [value.__code__, value.__defaults__, value.__kwdefaults__, used]
+        return _written(parts, home, (*inside, value))
+    raise TypeError(f"{type(value).__name__} has no written form")
+
+
+def _names(code: CodeType) -> list[str]:
+    """Every name in a piece of code and in those inside it, in order."""
+    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)]
+    return sorted({*code.co_names, *inner})

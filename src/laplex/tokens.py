@@ -164,9 +164,12 @@ class Tokens:
         key = _key(corpus, settings)
         folder = Path(cache or cache_folder()) / f"tokens-{key}"
         if storage.exists(folder):
-            tokens = cls(storage.load(folder, "tokens"))
-            say(f"{tokens._sizes}, as read before", quiet=quiet)
-            return tokens
+            try:
+                tokens = cls(storage.load(folder, "tokens"))
+                say(f"{tokens._sizes}, as read before", quiet=quiet)
+                return tokens
+            except StorageError as error:
+                say(f"{error}; the text is read again", quiet=quiet)
         started = time.monotonic()
         _build(corpus, settings, folder, threads or os.cpu_count() or 1, quiet)
         tokens = cls(storage.load(folder, "tokens"))

@@ -1,0 +1,76 @@
+"""What the tests share: a cache of their own, a way to read tokens back, and small corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+import laplex as lx
+
+settings.register_profile("laplex", deadline=None, database=None)
+settings.load_profile("laplex")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which this test keeps its tokens."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LAPLEX_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def decode() -> Callable[[lx.Tokens], list[list[str]]]:
+    """The words of each document of some Tokens."""
+
+    def words(tokens: lx.Tokens) -> list[list[str]]:
+        vocabularies = [tokens.vocabularies[language].words for language in tokens.languages]
+        return [[vocabulary[i] for i in tokens.document(m)] for m, vocabulary in enumerate(vocabularies)]
+
+    return words
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write a file and say where it is."""
+
+    def written(name: str, content: str | bytes, encoding: str = "utf-8") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
+        return path
+
+    return written
+
+
+@pytest.fixture
+def documents() -> list[dict[str, Any]]:
+    """Documents that are awkward to write into a file: quotes, commas, newlines, accents, an empty one."""
+    return [
+        {"text": "The cat sat on the mat.", "party": "D", "year": 2010},
+        {"text": 'He said: "No, no;\nnever",\tand left', "party": "R", "year": 2011},
+        {"text": "", "party": "D", "year": 2009},
+        {"text": "Die Größe der Häuser in 東京, naïve café", "party": "D; R", "year": 2010},
+        {"text": "the cat, the dog", "party": "é", "year": 2012},
+    ]
+
+
+class Again:
+    """Documents that start anew each time they are iterated over; `times` says how often that was."""
+
+    def __init__(self, documents: list[dict[str, Any]]) -> None:
+        self._documents = documents
+        self.times = 0
+
+    def __iter__(self) -> Any:
+        self.times += 1
+        return iter(self._documents)
+
+
+@pytest.fixture
+def again(documents: list[dict[str, Any]]) -> Again:
+    return Again(documents)
