@@ -17,9 +17,9 @@ from rich.markup import escape
 from rich.table import Table
 
 import laplex as lx
-from laplex.corpus import Corpus, Summary, in_order
+from laplex.corpus import Summary, in_order
 from laplex.errors import LaplexError
-from laplex.tokens import Slices, Tokens, cache_folder
+from laplex.tokens import Tokens, cache_folder
 
 
 class _StoppedError(Exception):
@@ -101,8 +101,23 @@ def fit(
     out: Annotated[Path, typer.Option(help="The folder to save the model in.")],
     text: Text = "text",
     group: Annotated[list[str] | None, typer.Option(help="A column whose values are groups, such as a party.")] = None,
+    group_strength: Annotated[float, typer.Option(help="How alike a word is in all groups.")] = 100.0,
     time: Annotated[str | None, typer.Option(help="A column with dates or years.")] = None,
     every: Annotated[str, typer.Option(help="The length of a period: 1y, 10y, 6m, 2w.")] = "1y",
+    time_strength: Annotated[float, typer.Option(help="How slowly a word drifts.")] = 100.0,
+    pairs: Annotated[list[Path] | None, typer.Option(help="A file of words that belong together.")] = None,
+    pairs_strength: Annotated[float, typer.Option(help="How much they do.")] = 10.0,
+    joins: Annotated[
+        Literal["word-word", "word-context", "context-context"], typer.Option(help="Which vectors pairs join.")
+    ] = "word-context",
+    translations: Annotated[Path | None, typer.Option(help="A file of words and their translations.")] = None,
+    translations_strength: Annotated[float, typer.Option(help="How alike they are.")] = 1e4,
+    ridge: Annotated[float, typer.Option(help="How short vectors are.")] = 1.0,
+    likelihood: Annotated[Literal["cbow", "sgns"], typer.Option(help="What is predicted from what.")] = "cbow",
+    dimensions: Annotated[int, typer.Option(help="The length of a vector.")] = 100,
+    window: Annotated[int, typer.Option(help="Words on each side that are the context.")] = 5,
+    negatives: Annotated[int, typer.Option(help="Words contrasted with each occurrence.")] = 5,
+    subsample: Annotated[float, typer.Option(help="Thin out words more frequent than this share.")] = 1e-3,
     language_column: Language = None,
     min_count: Annotated[int, typer.Option(help="Leave out words that occur less often.")] = 5,
     max_words: Annotated[int | None, typer.Option(help="At most so many words.")] = None,
@@ -111,10 +126,25 @@ def fit(
     documents: Lines = "lines",
     missing: Missing = "error",
     encoding: Encoding = "utf-8",
+    epochs: Annotated[int, typer.Option(help="Passes over the text.")] = 5,
+    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
+    seed: Annotated[int, typer.Option(help="With one thread, the same seed gives the same model.")] = 1,
+    checkpoint: Annotated[Path | None, typer.Option(help="A folder to go on from after an interruption.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model. In this version: read, count and store its tokens; the estimation itself is not there yet."""
+    """Fit a model of how words are used, by group and through time, and save it."""
     groups = list(group or [])
+    prior: lx.Prior = lx.Ridge(ridge)
+    for column in groups:
+        prior = prior + lx.Groups(column, group_strength)
+    if time:
+        prior = prior + lx.Chain("period", time_strength)
+    for path in pairs or []:
+        prior = prior + lx.Pairs(path, pairs_strength, joins=joins)
+    if translations:
+        prior = prior + lx.Translations(translations, translations_strength)
+    vary = [*groups, *(["period"] if time else [])]
+    model = lx.Model(vary, prior, likelihood, dimensions, window, negatives, subsample)
     corpus = lx.read(
         file,
         text=text,
@@ -128,19 +158,29 @@ def fit(
     if time:
         corpus = corpus.periods(time, every=every)
     tokens = Tokens.of(corpus, min_count=min_count, max_words=max_words, keep=keep or (), quiet=quiet)
-    _show_slices(tokens, tokens.slices([*groups, *(["period"] if time else [])]))
-    raise LaplexError(
-        f'laplex {lx.__version__} cannot estimate models yet, so "{out}" was not written; the tokens above are stored'
-    )
+    fitted = lx.fit(model, tokens, epochs=epochs, threads=threads, seed=seed, checkpoint=checkpoint, quiet=quiet)
+    fitted.save(out)
+    _print(f"{fitted!r}, saved in {out}")
 
 
-@app.command(epilog="Example: [bold]laplex demo[/bold]")
-def demo(quiet: Quiet = False) -> None:
-    """Read the built-in corpus, the State of the Union addresses, and show what is in it."""
-    corpus: Corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
+@app.command(epilog="Example: [bold]laplex demo --out union.laplex[/bold]")
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder to save the model in.")] = Path("demo.laplex"),
+    quiet: Quiet = False,
+) -> None:
+    """Fit the built-in corpus, the State of the Union addresses, by party and period, and show what differs most."""
+    corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
     _show_summary(corpus.summary(quiet=quiet))
-    tokens = Tokens.of(corpus, quiet=quiet)
-    _show_slices(tokens, tokens.slices(["period", "party"]), ["freedom", "tax", "war", "health", "silver"])
+    prior = lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
+    model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
+    fitted = lx.fit(model, corpus, min_count=10, epochs=10, quiet=quiet)
+    table = Table("word", "parties", "distance", "occurrences", "")
+    for row in fitted.contrast("party", top=15, min_count=50).itertuples(index=False):
+        table.add_row(escape(row[0]), escape(row[1]), f"{row[2]:.2f}", f"{row[3]:,}", f"{row[4]:,}")
+    table.title = "Words that the parties use most differently"
+    _print(table)
+    fitted.save(out)
+    _print(f"{fitted!r}, saved in {out}")
 
 
 @app.command(epilog="Example: [bold]laplex cache --clear[/bold]")
@@ -176,22 +216,6 @@ def _show_summary(summary: Summary) -> None:
         shown = ", ".join(f"{value} ({known[value]:,})" for value in top) + (" …" if len(known) > 6 else "")
         table.add_row(escape(name), f"{len(known):,}", f"{counts.get(None, 0):,}", escape(shown))
     _print(table)
-
-
-def _show_slices(tokens: Tokens, slices: Slices, words: list[str] | None = None) -> None:
-    """Tokens of each slice, and how often some words occur in each million of them."""
-    words = words or []
-    for index, vocabulary in enumerate(tokens.vocabularies):
-        counts = tokens.counts(slices, index)
-        table = Table(*slices.columns, "tokens", *words)
-        if words:
-            table.caption = "right of the tokens: occurrences in a million"
-        if vocabulary.language:
-            table.title = escape(vocabulary.language)
-        for key, row in zip(slices.keys, counts, strict=True):
-            rates = [f"{row[vocabulary[word]] / row.sum() * 1e6:,.0f}" for word in words]
-            table.add_row(*map(escape, key), f"{row.sum():,}", *rates)
-        _print(table)
 
 
 def _fail(message: str, code: int) -> NoReturn:

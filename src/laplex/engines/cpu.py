@@ -1,0 +1,230 @@
+"""The CPU engine: stochastic proximal gradient on all cores, over `kernels.py`.
+
+Threads share θ without locks and take pieces of the text in a random order that depends on the seed and the epoch
+alone; every piece has its own random numbers. So with one thread a run can be repeated, or resumed, bit for bit.
+P parameters, T fixed targets behind them, W padded dimensions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from laplex.engines import kernels
+from laplex.graph import Graph
+from laplex.problem import Problem
+
+PRIOR_VISITS = 16  # a row takes its prior at about so many of its visits in an epoch, however frequent it is
+START = 1e-3  # of Adagrad's accumulators
+FLOOR = 1e-4  # the last step size, as a share of the first
+
+
+@dataclass
+class State:
+    """What changes while training: θ, padded, and what goes with each row (`kernels.ACC` and so on)."""
+
+    theta: NDArray[np.float32]  # (P + T, W)
+    note: NDArray[np.float32]  # (P + T, 4)
+
+
+def initial(problem: Problem, seed: int) -> State:
+    """Small random vectors, the same for all slices of a word."""
+    targets = problem.graph.targets
+    width = -(-problem.dimensions // kernels.LANE) * kernels.LANE
+    theta = _aligned(problem.parameters + len(targets), width)
+    theta[:] = 0.0
+    random = np.random.default_rng([seed, 0])
+    start = random.random((len(problem.slot), problem.dimensions), np.float32)
+    theta[: problem.parameters, : problem.dimensions] = (start[problem.twin] - 0.5) / problem.dimensions
+    if len(targets):
+        theta[problem.parameters :, : problem.dimensions] = targets
+    note = _aligned(len(theta), 4)
+    note[:] = 0.0
+    note[:, kernels.ACC] = START
+    return State(theta, note)
+
+
+def _aligned(rows: int, width: int) -> NDArray[np.float32]:
+    """An array whose rows begin at cache lines."""
+    line = 64 // 4
+    memory = np.empty(rows * width + line, np.float32)
+    first = -(memory.ctypes.data // 4) % line
+    return memory[first : first + rows * width].reshape(rows, width)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass over the text is to do."""
+
+    number: int
+    of: int
+    rate: float
+    seed: int
+    threads: int
+    block: int
+    drawn: int
+
+
+class Cpu:
+    """A problem made ready for the kernels."""
+
+    def __init__(self, problem: Problem, state: State, piece: int = 20_000) -> None:
+        self.problem = problem
+        self.state = state
+        alias = [_alias(problem.noise[a:b]) for a, b in zip(problem.vocabulary_start, problem.vocabulary_start[1:])]
+        self._text = kernels.Text(
+            problem.ids,
+            problem.offsets,
+            problem.word_start,
+            problem.context_start,
+            problem.language,
+            problem.held_out,
+            problem.keep,
+            np.concatenate([chance for chance, _ in alias]),
+            np.concatenate([other for _, other in alias]),
+            problem.vocabulary_start,
+        )
+        self._parameters = kernels.Parameters(problem.slot, state.theta, state.note)
+        self._edges = _cut_into_visits(problem.graph, problem.visits, state.note)
+        self._lanes = (np.int8(0),) * (state.theta.shape[1] // kernels.LANE)
+        self._kernel = kernels.cbow if problem.likelihood == "cbow" else kernels.sgns
+        edges = np.unique(np.searchsorted(problem.offsets, np.arange(0, problem.offsets[-1], piece)))
+        self._pieces = np.stack([edges, np.append(edges[1:], len(problem.offsets) - 1)], axis=1)
+        self._longest = int(np.diff(problem.offsets).max())
+
+    def compile(self) -> None:
+        """Compile the kernel for these dimensions, or load it from Numba's cache."""
+        self._run(kernels.Settings(1, 1, 8, 8, 0.1, 1), 0, 0, np.empty(1, np.int32), np.zeros(3))
+
+    def _run(self, settings: kernels.Settings, first: int, last: int, kept: object, totals: object) -> None:
+        self._kernel(self._lanes, self._text, self._parameters, self._edges, settings, first, last, kept, totals)
+
+    def run(self, epoch: Epoch, report: Callable[[float], None]) -> tuple[int, float]:
+        """One pass over the text. Gives the tokens read and the mean log likelihood of a token on the way."""
+        order = np.random.default_rng([epoch.seed, 3, epoch.number]).permutation(len(self._pieces))
+        numbered = iter(enumerate(order.tolist()))
+        lock, stop = threading.Lock(), threading.Event()
+        totals = [np.zeros(3) for _ in range(epoch.threads)]
+        errors: list[BaseException] = []
+        done = [0]
+
+        def work(mine: NDArray[np.float64]) -> None:
+            kept = np.empty(self._longest, np.int32)
+            try:
+                while not stop.is_set():
+                    with lock:
+                        number, piece = next(numbered, (0, -1))
+                        done[0] = max(done[0], number)
+                    if piece < 0:
+                        return
+                    share = (epoch.number + number / len(order)) / epoch.of
+                    rate = epoch.rate * max(1.0 - share, FLOOR)
+                    settings = kernels.Settings(
+                        self.problem.window,
+                        self.problem.negatives,
+                        epoch.block,
+                        epoch.drawn,
+                        rate,
+                        (epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number,
+                    )
+                    first, last = self._pieces[piece].tolist()
+                    self._run(settings, first, last, kept, mine)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(mine,), daemon=True) for mine in totals]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                threads[0].join(0.1) if threads[0].is_alive() else threads[-1].join(0.1)
+                report(done[0] / len(order))
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        if errors:
+            raise errors[0]
+        read, likelihood, watched = np.sum(totals, axis=0)
+        return int(read), float(likelihood / max(watched, 1.0))
+
+    def log_prior(self, graph: Graph) -> float:
+        """The log prior of θ under a part of the graph, up to its constant."""
+        ends, theta = self.state.theta, self.state.theta[: self.problem.parameters]
+        ridge = np.einsum("ij,ij,i->", theta, theta, graph.diagonal, dtype=np.float64)
+        cost = kernels.cost(ends, graph.first, graph.second, graph.weight, graph.sign)
+        return float(-0.5 * ridge - 0.5 * cost)
+
+    def fill(self) -> None:
+        """Give the rows that were never read their exact optimum under the prior, the others held.
+
+        For each such row i: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
+        """
+        graph, theta = self.problem.graph, self.state.theta
+        unread = np.flatnonzero(self.problem.visits == 0)
+        if not len(unread):
+            return
+        place = np.full(len(theta), -1)
+        place[unread] = np.arange(len(unread))
+        one = np.concatenate([graph.first, graph.second[~graph.directed]])
+        two = np.concatenate([graph.second, graph.first[~graph.directed]])
+        weight = np.concatenate([graph.weight, graph.weight[~graph.directed]])
+        sign = np.concatenate([graph.sign, graph.sign[~graph.directed]])
+        own = (one < len(graph)) & (place[np.minimum(one, len(place) - 1)] >= 0)
+        one, two, weight, sign = place[one[own]], two[own], weight[own], sign[own]
+        diagonal = graph.diagonal[unread] + np.bincount(one, weight, len(unread))
+        inner = place[two] >= 0
+        matrix = sparse.csc_array(
+            (-sign[inner] * weight[inner], (one[inner], place[two[inner]])), shape=(len(unread), len(unread))
+        ) + sparse.diags_array(np.where(diagonal > 0, diagonal, 1.0), format="csc")
+        known = sparse.csr_array(
+            (sign[~inner] * weight[~inner], (one[~inner], two[~inner])), shape=(len(unread), len(theta))
+        )
+        theta[unread] = splu(matrix.tocsc()).solve(known @ theta.astype(np.float64))
+
+
+def _cut_into_visits(graph: Graph, visits: NDArray[np.float64], note: NDArray[np.float32]) -> kernels.Edges:
+    """Cut the prior into what each visit of a row gets.
+
+    A row takes its prior with probability q = min(1, PRIOR_VISITS/visits) when it is visited. An undirected edge is
+    met from both ends, so a visit carries a/(visits_i + visits_j)/q; a directed one from its first end only.
+    """
+    rows = len(graph)
+    chance = np.minimum(1.0, PRIOR_VISITS / np.maximum(visits, 1e-12)) * (visits > 0)
+    note[:rows, kernels.CHANCE] = chance
+    note[:rows, kernels.RIDGE] = np.divide(graph.diagonal, visits * chance, out=np.zeros(rows), where=visits > 0)
+    both = ~graph.directed & (graph.second < rows)
+    one = np.concatenate([graph.first, graph.second[both]])
+    two = np.concatenate([graph.second, graph.first[both]])
+    weight = np.concatenate([graph.weight * graph.sign, (graph.weight * graph.sign)[both]])
+    mutual = np.concatenate([both, both[both]])
+    seen = visits[one] + np.where(mutual, np.append(visits, np.zeros(len(graph.targets)))[two], 0.0)
+    taken = np.maximum(seen * chance[one], 1e-300)
+    order = np.argsort(one, kind="stable")
+    return kernels.Edges(
+        np.concatenate([[0], np.cumsum(np.bincount(one, minlength=rows))]),
+        two[order].astype(np.int32),
+        np.clip(weight / taken, -1e30, 1e30)[order].astype(np.float32),
+        mutual[order],
+    )
+
+
+def _alias(probability: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Walker's alias table: draw a place evenly, stay there with the first, else go to the second."""
+    size = len(probability)
+    scaled = (probability * size).tolist()
+    chance, other = np.ones(size, np.float32), np.arange(size, dtype=np.int32)
+    small = [i for i, p in enumerate(scaled) if p < 1.0]
+    large = [i for i, p in enumerate(scaled) if p >= 1.0]
+    while small and large:
+        low, high = small.pop(), large.pop()
+        chance[low], other[low] = scaled[low], high
+        scaled[high] -= 1.0 - scaled[low]
+        (small if scaled[high] < 1.0 else large).append(high)
+    return chance, other

@@ -1,0 +1,561 @@
+"""The inner loops of the CPU engine: one pass over some documents, likelihood and prior together.
+
+A block of B consecutive tokens is read at once. Its context rows are gathered once; window sums are differences of
+running sums, and so are the gradients on the way back, so that the cost of a token does not depend on the window.
+N negatives are drawn for a block, each standing for K/N of a token's K, and their scores and gradients are three
+small dense products that stay in the cache. A row's step is that of row-wise Adagrad, lr/√acc; the prior is applied
+as proximal steps where a row is read as the token itself, each time its share of the whole (see `_prior`).
+
+Rows are padded to W floats, a multiple of 16. W must be known when the loops are compiled, or they run at half the
+speed: it comes in as the length of a tuple, `lanes`, W = 16 len(lanes), which is a part of the type.
+
+P parameters (rows after ties), W padded dimensions, B tokens in a block, N negatives of a block, M window.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+F = np.float32
+LANE = 16
+_TWO_TO_MINUS_24 = F(1.0 / 16777216.0)
+# 2^x on [0, 1], relative error 3e-6 (least squares at Chebyshev points)
+_C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203752), F(0.01352062)
+
+_fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
+
+
+class Text(NamedTuple):
+    """Tokens and, for each document, where its rows and its vocabulary begin."""
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    word_start: NDArray[np.int64]  # first word row of the document's language and slice
+    context_start: NDArray[np.int64]  # first context row of its language
+    language: NDArray[np.int64]
+    held_out: NDArray[np.bool_]
+    keep: NDArray[np.float32]  # probability that an occurrence is kept, by word, languages one after the other
+    noise: NDArray[np.float32]  # alias table of the negatives' distribution: probability to stay ...
+    alias: NDArray[np.int32]  # ... and where to go otherwise
+    vocabulary_start: NDArray[np.int64]  # of each language, and the end of the last
+
+
+class Parameters(NamedTuple):
+    slot: NDArray[np.int32]  # row → parameter: tied rows share one
+    theta: NDArray[np.float32]  # (P, W)
+    note: NDArray[np.float32]  # (P, 4), what goes with a row, side by side in memory: see the next three
+
+
+ACC = 0  # Adagrad's accumulator, the running sum of mean squared gradients
+CHANCE = 1  # that a visit takes its share of the prior
+RIDGE = 2  # the diagonal's share then
+
+
+class Edges(NamedTuple):
+    """The edges of each parameter, as in scipy's CSR, with what one visit gets of each."""
+
+    start: NDArray[np.int64]
+    other: NDArray[np.int32]
+    weight: NDArray[np.float32]  # negative: towards minus the other
+    both: NDArray[np.bool_]  # does the other end move, too?
+
+
+class Settings(NamedTuple):
+    window: int
+    negatives: int  # K
+    block: int  # B, a multiple of 8
+    drawn: int  # N, a multiple of 8
+    rate: float
+    seed: int
+
+
+@intrinsic
+def _prefetch(context, array, row):
+    """Ask for a row of a 2-d array before it is needed."""
+    signature = types.void(array, types.intp)
+
+    def build(ctx, builder, sig, args):
+        values = ctx.make_array(sig.args[0])(ctx, builder, args[0])
+        stride = builder.extract_value(values.strides, 0)
+        length = ctx.get_constant(types.intp, 64)
+        byte = ir.IntType(8).as_pointer()
+        address = builder.gep(builder.bitcast(values.data, byte), [builder.mul(stride, args[1])])
+        call = builder.module.declare_intrinsic(
+            "llvm.prefetch.p0",
+            (),
+            ir.FunctionType(ir.VoidType(), [byte, ir.IntType(32), ir.IntType(32), ir.IntType(32)]),
+        )
+        level = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]
+        lines = builder.sdiv(builder.add(stride, ctx.get_constant(types.intp, 63)), length)
+        with cgutils.for_range(builder, lines) as loop:
+            builder.call(call, [builder.gep(address, [builder.mul(loop.index, length)]), *level])
+        return ctx.get_dummy_value()
+
+    return signature, build
+
+
+@_fast
+def _random(state):
+    """xorshift64*, 64 random bits."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return x * np.uint64(2685821657736338717)
+
+
+@_fast
+def _uniform(state):
+    return F(_random(state) >> np.uint64(40)) * _TWO_TO_MINUS_24
+
+
+@_fast
+def _seed(seed):
+    """A well mixed state from any seed (splitmix64)."""
+    state = np.empty(1, np.uint64)
+    z = np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state[0] = (z ^ (z >> np.uint64(31))) | np.uint64(1)
+    return state
+
+
+@_fast
+def _logistic(scores, bits, count):
+    """σ of every score, in place: 1/(1 + 2^−x·log2(e)). `bits` is an int32 scratch seen as float32 by `scale`."""
+    scale = bits.view(np.float32)
+    for i in range(count):
+        t = min(F(60.0), max(F(-60.0), scores[i] * F(-1.4426950408889634)))
+        whole = np.floor(t)
+        part = t - whole
+        bits[i] = np.int32((whole + F(127.0)) * F(8388608.0))
+        scores[i] = _C0 + part * (_C1 + part * (_C2 + part * (_C3 + part * _C4)))
+    for i in range(count):
+        scores[i] = F(1.0) / (F(1.0) + scores[i] * scale[i])
+
+
+@_fast
+def _logistic_one(x):
+    return F(1.0) / (F(1.0) + np.exp(-min(F(40.0), max(F(-40.0), x))))
+
+
+@_fast
+def _products(lanes, left, right, out, rows, columns):
+    """out[i, k] = left[i] · right[k]; rows a multiple of 4, columns of 2."""
+    width = LANE * len(lanes)
+    for i in range(0, rows, 4):
+        for k in range(0, columns, 2):
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = F(0.0)
+            for d in range(width):
+                x, y = right[k, d], right[k + 1, d]
+                p, q, u, v = left[i, d], left[i + 1, d], left[i + 2, d], left[i + 3, d]
+                a0 += x * p
+                a1 += x * q
+                a2 += x * u
+                a3 += x * v
+                b0 += y * p
+                b1 += y * q
+                b2 += y * u
+                b3 += y * v
+            out[i, k], out[i + 1, k], out[i + 2, k], out[i + 3, k] = a0, a1, a2, a3
+            out[i, k + 1], out[i + 1, k + 1], out[i + 2, k + 1], out[i + 3, k + 1] = b0, b1, b2, b3
+
+
+@_fast
+def _combine(lanes, weights, rows, out, count, terms):
+    """out[i] += Σ_k weights[i, k] rows[k], for i < count, k < terms; terms a multiple of 8."""
+    width = LANE * len(lanes)
+    for k in range(0, terms, 8):
+        for i in range(count):
+            w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
+            w4, w5, w6, w7 = weights[i, k + 4], weights[i, k + 5], weights[i, k + 6], weights[i, k + 7]
+            for d in range(width):
+                low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
+                high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
+                out[i, d] += low + high
+
+
+@_fast
+def _step(lanes, theta, note, index, gradients, place, rate):
+    """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient."""
+    width = LANE * len(lanes)
+    square = F(0.0)
+    for d in range(width):
+        square += gradients[place, d] * gradients[place, d]
+    total = note[index, ACC] + square * F(1.0 / width)
+    note[index, ACC] = total
+    step = rate / np.sqrt(total)
+    for d in range(width):
+        theta[index, d] += step * gradients[place, d]
+
+
+@_fast
+def _prior(lanes, theta, note, start, other, weights, both, index, rate, state):
+    """A visit's share of the prior, as proximal steps: exact minimisers, stable for every strength.
+
+    The ridge shrinks the row, x ← x / (1 + η r). An edge of share s moves both ends to the minimiser of
+    ½‖x − x₀‖²/η_x + ½‖y − y₀‖²/η_y + ½ s‖x ∓ y‖²: with t = x₀ ∓ y₀ and μ = s / (1 + s(η_x + η_y)),
+    x = x₀ − μ η_x t and y = y₀ ± μ η_y t. An end that does not move has η_y = 0.
+    """
+    chance = note[index, CHANCE]
+    if chance <= F(0.0) or (chance < F(1.0) and _uniform(state) >= chance):
+        return
+    width = LANE * len(lanes)
+    for e in range(start[index], start[index + 1]):
+        _prefetch(theta, other[e])
+        _prefetch(note, other[e])
+    eta = rate / np.sqrt(note[index, ACC])
+    shrink = F(1.0) / (F(1.0) + eta * note[index, RIDGE])
+    for d in range(width):
+        theta[index, d] *= shrink
+    for e in range(start[index], start[index + 1]):
+        o = other[e]
+        sign = F(1.0) if weights[e] >= F(0.0) else F(-1.0)
+        s = weights[e] * sign
+        eta_other = rate / np.sqrt(note[o, ACC]) if both[e] else F(0.0)
+        mu = s / (F(1.0) + s * (eta + eta_other))
+        move, move_other = mu * eta, mu * eta_other * sign
+        for d in range(width):
+            t = theta[index, d] - sign * theta[o, d]
+            theta[index, d] -= move * t
+            theta[o, d] += move_other * t
+
+
+@_fast
+def _subsample(ids, begin, end, keep, base, kept, state):
+    """The word ids of a document that stay this time."""
+    count = 0
+    for i in range(begin, end):
+        word = ids[i]
+        chance = keep[base + word]
+        if chance >= F(1.0) or _uniform(state) < chance:
+            kept[count] = word
+            count += 1
+    return count
+
+
+@_fast
+def _draw(noise, alias, base, size, state):
+    """A word from the noise distribution of a language, by its alias table."""
+    bits = _random(state)
+    place = np.int64(((bits >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
+    if F(bits & np.uint64(0xFFFFFF)) * _TWO_TO_MINUS_24 < noise[base + place]:
+        return place
+    return np.int64(alias[base + place])
+
+
+@_fast
+def _draw_slots(noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state):
+    """Draw negatives and ask for their rows, some time before they are needed."""
+    for k in range(drawn):
+        slots[k] = slot[words + _draw(noise, alias, base, vocabulary, state)]
+        _prefetch(theta, slots[k])
+        _prefetch(note, slots[k])
+
+
+@_fast
+def _ask(theta, note, slot, start, kept, first, last):
+    """Ask for the rows of tokens `first` up to `last` before they are needed."""
+    for i in range(first, last):
+        index = slot[start + kept[i]]
+        _prefetch(theta, index)
+        _prefetch(note, index)
+
+
+@_fast
+def _gather(lanes, theta, slots, rows, count):
+    """Copy some rows side by side."""
+    width = LANE * len(lanes)
+    for k in range(count):
+        source = slots[k]
+        for d in range(width):
+            rows[k, d] = theta[source, d]
+
+
+@_fast
+def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
+    """Train on documents `first` up to `last`. log p = log σ(ρ_v·h) + Σ_negatives log σ(−ρ_w·h), h = Σ_window α.
+
+    `kept` is scratch for the longest document; `totals` gets the tokens read, and the log likelihood of some of
+    them with their number.
+    """
+    width = LANE * len(lanes)
+    window, block, drawn = settings.window, settings.block, settings.drawn
+    rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
+    ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
+    slot, theta, note = parameters
+    start, other, edge, both = edges
+    state = _seed(settings.seed)
+    sums = np.zeros((block + 2 * window + 1, width), np.float32)  # running sums of context rows
+    h = np.zeros((block, width), np.float32)
+    d_h = np.zeros((block, width), np.float32)  # gradients with respect to h ...
+    d_sums = np.zeros((block + 1, width), np.float32)  # ... and their running sums
+    negative = np.empty((drawn, width), np.float32)
+    d_negative = np.empty((drawn, width), np.float32)
+    slots = np.empty(drawn, np.int64)
+    scores = np.empty((block, drawn), np.float32)
+    scores_turned = scores.T
+    flat = scores.reshape(block * drawn)
+    bits = np.empty(block * drawn, np.int32)
+    gradient = np.empty(width, np.float32)
+    right = np.empty(block, np.float32)
+    squares = np.empty(block, np.float32)
+    blocks = 0
+    for document in range(first, last):
+        if held_out[document]:
+            continue
+        base = vocabulary_start[language[document]]
+        vocabulary = vocabulary_start[language[document] + 1] - base
+        length = _subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
+        if length < 2:
+            continue
+        totals[0] += length
+        words, contexts = word_start[document], context_start[document]
+        for begin in range(0, length, block):
+            size = min(block, length - begin)
+            low, high = max(0, begin - window), min(length, begin + size + window)
+            padded = (size + 7) // 8 * 8
+            blocks += 1
+            watched = blocks & 31 == 1
+            # forward: window sums
+            _ask(theta, note, slot, words, kept, begin, begin + size)
+            _draw_slots(noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            for j in range(low, high):
+                c = slot[contexts + kept[j]]
+                n = j - low
+                for d in range(width):
+                    sums[n + 1, d] = sums[n, d] + theta[c, d]
+            _ask(theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
+            for b in range(size):
+                i = begin + b - low
+                lo, hi = max(0, i - window), min(high - low, i + window + 1)
+                for d in range(width):
+                    h[b, d] = (sums[hi, d] - sums[lo, d]) - (sums[i + 1, d] - sums[i, d])
+            for b in range(size, padded):
+                for d in range(width):
+                    h[b, d] = F(0.0)
+            # the tokens themselves
+            for b in range(size):
+                v = slot[words + kept[begin + b]]
+                f = square = F(0.0)
+                for d in range(width):
+                    f += theta[v, d] * h[b, d]
+                    square += h[b, d] * h[b, d]
+                right[b], squares[b] = f, square * F(1.0 / width)
+            _logistic(right, bits, size)
+            if watched:
+                totals[2] += size
+                for b in range(size):
+                    totals[1] += np.log(max(right[b], F(1e-30)))
+            for b in range(size):
+                v = slot[words + kept[begin + b]]
+                e = F(1.0) - right[b]
+                note[v, ACC] += e * e * squares[b]
+                step = e * rate / np.sqrt(note[v, ACC])
+                for d in range(width):
+                    r = theta[v, d]
+                    d_h[b, d] = e * r
+                    theta[v, d] = r + step * h[b, d]
+                _prior(lanes, theta, note, start, other, edge, both, v, rate, state)
+            # negatives, for all tokens of the block at once
+            _gather(lanes, theta, slots, negative, drawn)
+            _products(lanes, h, negative, scores, padded, drawn)
+            _logistic(flat, bits, padded * drawn)
+            if watched:
+                for i in range(size * drawn):
+                    totals[1] += weight * np.log(max(F(1.0) - flat[i], F(1e-30)))
+            for i in range(size * drawn):
+                flat[i] *= -weight
+            for i in range(size * drawn, padded * drawn):
+                flat[i] = F(0.0)
+            _combine(lanes, scores, negative, d_h, size, drawn)
+            for k in range(drawn):
+                for d in range(width):
+                    d_negative[k, d] = F(0.0)
+            _combine(lanes, scores_turned, h, d_negative, drawn, padded)
+            for k in range(drawn):
+                _step(lanes, theta, note, slots[k], d_negative, k, rate)
+            # backward: each context row gets the gradients of the tokens in whose window it is
+            for b in range(size):
+                for d in range(width):
+                    d_sums[b + 1, d] = d_sums[b, d] + d_h[b, d]
+            for j in range(low, high):
+                place = j - begin
+                lo, hi = max(0, place - window), min(size, place + window + 1)
+                inside = 0 <= place < size
+                square = F(0.0)
+                if inside:
+                    for d in range(width):
+                        x = (d_sums[hi, d] - d_sums[lo, d]) - d_h[place, d]
+                        gradient[d] = x
+                        square += x * x
+                else:
+                    for d in range(width):
+                        x = d_sums[hi, d] - d_sums[lo, d]
+                        gradient[d] = x
+                        square += x * x
+                c = slot[contexts + kept[j]]
+                note[c, ACC] += square * F(1.0 / width)
+                step = rate / np.sqrt(note[c, ACC])
+                for d in range(width):
+                    theta[c, d] += step * gradient[d]
+                if inside:
+                    _prior(lanes, theta, note, start, other, edge, both, c, rate, state)
+
+
+@_fast
+def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
+    """Train on documents `first` up to `last`. log p = log σ(ρ_v·α_c) + Σ_negatives log σ(−ρ_w·α_c), c in the window.
+
+    The negatives' term of a context is the same for all tokens in whose window it is, so it is computed once for a
+    block and weighted by their number. Arguments as in `cbow`.
+    """
+    width = LANE * len(lanes)
+    window, block, drawn = settings.window, settings.block, settings.drawn
+    rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
+    ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
+    slot, theta, note = parameters
+    start, other, edge, both = edges
+    state = _seed(settings.seed)
+    longest = (block + 2 * window + 7) // 8 * 8
+    span = (2 * window + 1 + 7) // 8 * 8
+    alpha = np.zeros((longest + span, width), np.float32)
+    d_alpha = np.zeros((longest + span, width), np.float32)
+    uses = np.zeros(longest, np.float32)  # in how many windows a context is
+    negative = np.empty((drawn, width), np.float32)
+    d_negative = np.empty((drawn, width), np.float32)
+    slots = np.empty(drawn, np.int64)
+    scores = np.empty((longest, drawn), np.float32)
+    scores_turned = scores.T
+    flat = scores.reshape(longest * drawn)
+    bits = np.empty(max(longest * drawn, span), np.int32)
+    right = np.empty(span, np.float32)
+    gradient = np.empty((1, width), np.float32)
+    blocks = 0
+    for document in range(first, last):
+        if held_out[document]:
+            continue
+        base = vocabulary_start[language[document]]
+        vocabulary = vocabulary_start[language[document] + 1] - base
+        length = _subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
+        if length < 2:
+            continue
+        totals[0] += length
+        words, contexts = word_start[document], context_start[document]
+        for begin in range(0, length, block):
+            size = min(block, length - begin)
+            low, high = max(0, begin - window), min(length, begin + size + window)
+            count = high - low
+            padded = (count + 7) // 8 * 8
+            blocks += 1
+            watched = blocks & 31 == 1
+            _ask(theta, note, slot, words, kept, begin, begin + size)
+            _draw_slots(noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            for n in range(count):
+                c = slot[contexts + kept[low + n]]
+                uses[n] = F(0.0)
+                for d in range(width):
+                    alpha[n, d] = theta[c, d]
+                    d_alpha[n, d] = F(0.0)
+            for n in range(count, padded):
+                for d in range(width):
+                    alpha[n, d] = F(0.0)
+            _ask(theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
+            # each token with the contexts in its window
+            for b in range(size):
+                v = slot[words + kept[begin + b]]
+                i = begin + b - low
+                lo, hi = max(0, i - window), min(count, i + window + 1)
+                n = 0
+                while lo + n < hi:
+                    f0 = f1 = f2 = f3 = F(0.0)
+                    m = lo + n
+                    for d in range(width):
+                        x = theta[v, d]
+                        f0 += x * alpha[m, d]
+                        f1 += x * alpha[m + 1, d]
+                        f2 += x * alpha[m + 2, d]
+                        f3 += x * alpha[m + 3, d]
+                    right[n], right[n + 1], right[n + 2], right[n + 3] = f0, f1, f2, f3
+                    n += 4
+                _logistic(right, bits, hi - lo)
+                if watched:
+                    for n in range(hi - lo):
+                        if lo + n != i:
+                            totals[1] += np.log(max(right[n], F(1e-30)))
+                for n in range(hi - lo):
+                    right[n] = F(1.0) - right[n]
+                    uses[lo + n] += F(1.0)
+                right[i - lo] = F(0.0)
+                uses[i] -= F(1.0)
+                for d in range(width):
+                    gradient[0, d] = F(0.0)
+                n = 0
+                while lo + n < hi:
+                    m = lo + n
+                    e0, e1, e2, e3 = right[n], right[n + 1], right[n + 2], right[n + 3]
+                    if m + 1 >= hi:
+                        e1 = F(0.0)
+                    if m + 2 >= hi:
+                        e2 = F(0.0)
+                    if m + 3 >= hi:
+                        e3 = F(0.0)
+                    for d in range(width):
+                        x = theta[v, d]
+                        gradient[0, d] += (e0 * alpha[m, d] + e1 * alpha[m + 1, d]) + (
+                            e2 * alpha[m + 2, d] + e3 * alpha[m + 3, d]
+                        )
+                        d_alpha[m, d] += e0 * x
+                        d_alpha[m + 1, d] += e1 * x
+                        d_alpha[m + 2, d] += e2 * x
+                        d_alpha[m + 3, d] += e3 * x
+                    n += 4
+                _step(lanes, theta, note, v, gradient, 0, rate)
+                _prior(lanes, theta, note, start, other, edge, both, v, rate, state)
+            # negatives, for all contexts of the block at once
+            _gather(lanes, theta, slots, negative, drawn)
+            _products(lanes, alpha, negative, scores, padded, drawn)
+            _logistic(flat, bits, padded * drawn)
+            if watched:
+                totals[2] += size
+                for n in range(count):
+                    for k in range(drawn):
+                        totals[1] += weight * uses[n] * np.log(max(F(1.0) - scores[n, k], F(1e-30)))
+            for n in range(padded):
+                u = -weight * uses[n] if n < count else F(0.0)
+                for k in range(drawn):
+                    scores[n, k] *= u
+            _combine(lanes, scores, negative, d_alpha, count, drawn)
+            for k in range(drawn):
+                for d in range(width):
+                    d_negative[k, d] = F(0.0)
+            _combine(lanes, scores_turned, alpha, d_negative, drawn, padded)
+            for k in range(drawn):
+                _step(lanes, theta, note, slots[k], d_negative, k, rate)
+            for n in range(count):
+                c = slot[contexts + kept[low + n]]
+                _step(lanes, theta, note, c, d_alpha, n, rate)
+                if 0 <= low + n - begin < size:
+                    _prior(lanes, theta, note, start, other, edge, both, c, rate, state)
+
+
+@_fast
+def cost(theta, first, second, weight, sign):
+    """Σ a_ij ‖θ_i ∓ θ_j‖² over edges."""
+    total = 0.0
+    for e in range(len(first)):
+        i, j, s = first[e], second[e], F(sign[e])
+        square = F(0.0)
+        for d in range(theta.shape[1]):
+            t = theta[i, d] - s * theta[j, d]
+            square += t * t
+        total += weight[e] * square
+    return total

@@ -1,0 +1,1 @@
+"""Lists of words that belong together: read from files, frames and graphs, or made from dictionaries."""

@@ -1,0 +1,82 @@
+"""The statistical choices, frozen. Nothing here says how they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from laplex.errors import InputError
+from laplex.priors import Prior, Ridge
+
+# what users of gensim would try, and what it is called here
+ELSEWHERE = {
+    "vector_size": "dimensions=",
+    "size": "dimensions=",
+    "negative": "negatives=",
+    "sample": "subsample=",
+    "sg": 'likelihood="sgns" (or "cbow")',
+    "ns_exponent": "noise_power=",
+    "alpha": "lx.fit(..., rate=)",
+    "workers": "lx.fit(..., threads=)",
+    "min_count": "lx.fit(..., min_count=)",
+    "epochs": "lx.fit(..., epochs=)",
+    "iter": "lx.fit(..., epochs=)",
+}
+
+
+@dataclass(frozen=True, init=False)
+class Model:
+    """Word embeddings with a likelihood of `likelihood` and a prior that is a graph.
+
+    vary         the metadata columns by which a word's vector varies; none gives plain Bernoulli embeddings
+    prior        beliefs about the vectors, such as Ridge(1.0) + Groups("party", 100.0)
+    likelihood   "cbow": a word given the sum of the context vectors around it; "sgns": given each of them
+    dimensions   the length of a vector
+    window       how many words on each side are its context
+    negatives    how many other words are contrasted with each occurrence
+    subsample    occurrences of words more frequent than this share are thinned out; 0 keeps all
+    noise_power  negatives are drawn by counts to this power
+    """
+
+    vary: tuple[str, ...]
+    prior: Prior
+    likelihood: Literal["cbow", "sgns"]
+    dimensions: int
+    window: int
+    negatives: int
+    subsample: float
+    noise_power: float
+
+    def __init__(
+        self,
+        vary: Sequence[str] = (),
+        prior: Prior | None = None,
+        likelihood: Literal["cbow", "sgns"] = "cbow",
+        dimensions: int = 100,
+        window: int = 5,
+        negatives: int = 5,
+        subsample: float = 1e-3,
+        noise_power: float = 0.75,
+        **others: Any,
+    ) -> None:
+        for name in others:
+            raise InputError(f"Model has no {name}=" + (f": write {ELSEWHERE[name]}" if name in ELSEWHERE else ""))
+        if isinstance(vary, str):
+            raise InputError(f'vary is a list of columns: write vary=["{vary}"]')
+        if prior is not None and not isinstance(prior, Prior):
+            raise InputError(f"a prior is a sum of beliefs such as lx.Ridge(1.0), not {type(prior).__name__}")
+        if likelihood not in ("cbow", "sgns"):
+            raise InputError(f'likelihood="{likelihood}": write "cbow" or "sgns"')
+        for name, value in (("dimensions", dimensions), ("window", window), ("negatives", negatives)):
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name}={value!r} must be a whole number from 1")
+        if not 0 <= subsample <= 1 or not 0 <= noise_power <= 2:
+            raise InputError(f"subsample={subsample} must be from 0 to 1, noise_power={noise_power} from 0 to 2")
+        values = (tuple(vary), prior or Ridge(1.0), likelihood, dimensions, window, negatives, subsample, noise_power)
+        for field, chosen in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, chosen)
+
+    def settings(self) -> dict[str, Any]:
+        """As JSON; the prior as one would write it."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"prior": repr(self.prior)}

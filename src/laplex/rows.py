@@ -1,0 +1,74 @@
+"""Which row of θ is what.
+
+Vocabularies and Slices come in. A row is the vector of a word in a slice (ρ), or of a word as context (α), which all
+slices share (paper, "Dynamic Party Affiliation Embeddings"):
+
+    [ words of language 0: slice 0, slice 1, … | words of language 1: … | contexts of language 0 | … ]
+
+R rows, S slices, V words of a language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.tokens import Slices
+from laplex.vocabulary import Vocabulary
+
+Role = Literal["word", "context"]
+
+
+class Rows:
+    """The layout of θ: `rows.words(language, slice)[w]` and `rows.contexts(language)[w]` are row numbers."""
+
+    def __init__(self, vocabularies: Sequence[Vocabulary], slices: Slices) -> None:
+        self.vocabularies = tuple(vocabularies)
+        self.slices = slices
+        sizes = np.array([len(vocabulary) for vocabulary in vocabularies], np.int64)
+        starts = np.concatenate([[0], np.cumsum(np.concatenate([sizes * len(slices), sizes]))])
+        self._word_start, self._context_start = starts[: len(sizes)], starts[len(sizes) : -1]
+        self.count = int(starts[-1])
+
+    def __len__(self) -> int:
+        return self.count
+
+    def word_start(self, language: int, slice: int) -> int:
+        """The row of the first word of a language in a slice; the others follow in the order of their ids."""
+        return int(self._word_start[language]) + slice * len(self.vocabularies[language])
+
+    def context_start(self, language: int) -> int:
+        return int(self._context_start[language])
+
+    def words(self, language: int, slice: int) -> range:
+        start = self.word_start(language, slice)
+        return range(start, start + len(self.vocabularies[language]))
+
+    def contexts(self, language: int) -> range:
+        start = self.context_start(language)
+        return range(start, start + len(self.vocabularies[language]))
+
+    def everywhere(self, role: Role, language: int) -> Iterator[int]:
+        """The first rows of a role: one for each slice of words, one for contexts."""
+        if role == "context":
+            yield self.context_start(language)
+        else:
+            for slice in range(len(self.slices)):
+                yield self.word_start(language, slice)
+
+    def is_word(self) -> NDArray[np.bool_]:
+        """(R) True for word rows, False for context rows."""
+        words: NDArray[np.bool_] = np.arange(self.count) < self._context_start[0]
+        return words
+
+    def name(self, row: int) -> tuple[str, Role, tuple[str, ...]]:
+        """What a row is, for messages: (word, role, slice)."""
+        if row >= self._context_start[0]:
+            language = int(np.searchsorted(self._context_start, row, "right")) - 1
+            return self.vocabularies[language].words[row - int(self._context_start[language])], "context", ()
+        language = int(np.searchsorted(self._word_start, row, "right")) - 1
+        slice, word = divmod(row - int(self._word_start[language]), len(self.vocabularies[language]))
+        return self.vocabularies[language].words[word], "word", self.slices.keys[slice]
