@@ -1,4 +1,4 @@
-# make demo   install and look at the built-in corpus
+# make demo   install, fit the built-in corpus and show its most different words
 # make test   install what tests need and run them
 # make check  what the pre-commit hook runs
 

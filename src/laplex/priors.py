@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -342,7 +343,7 @@ class Edges(Prior):
 
 
 def _check_strength(strength: float, infinite: bool = True) -> None:
-    if not isinstance(strength, (int, float)) or math.isnan(strength) or strength < 0:
+    if not isinstance(strength, Real) or math.isnan(strength) or strength < 0:
         raise InputError(f"a strength is a number from 0, not {strength!r}")
     if math.isinf(strength) and not infinite:
         raise InputError("this strength cannot be infinite")
@@ -431,7 +432,7 @@ def _rows_named(name: Hashable, rows: Rows) -> tuple[int, ...] | None:
     if word not in vocabulary:
         return None
     starts = list(rows.everywhere(role, language))
-    if len(rest) > 1 and rest[1] is not None and role == "word" and rows.slices.columns:
+    if len(rest) > 1 and rest[1] not in (None, ()) and role == "word" and rows.slices.columns:
         key = rest[1] if isinstance(rest[1], tuple) else (rest[1],)
         key = tuple(str(value) for value in key)
         if key not in rows.slices.keys:

@@ -54,7 +54,8 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
     held_out = np.random.default_rng([seed, 1]).random(tokens.documents) < holdout
     starts = np.concatenate([[0], np.cumsum([len(v) for v in tokens.vocabularies])])
     languages = tokens.languages.astype(np.int64)
-    counts = [tokens.counts(slices, i) for i in range(len(tokens.vocabularies))]
+    read = ~held_out & (np.diff(tokens.offsets) > 1)
+    counts = [tokens.counts(slices, i, read) for i in range(len(tokens.vocabularies))]
     keep = [v.subsampling(model.subsample) for v in tokens.vocabularies]
     noise = [v.noise(model.noise_power) for v in tokens.vocabularies]
     visits = [(count * thin).reshape(-1) for count, thin in zip(counts, keep, strict=True)]
@@ -69,7 +70,13 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
         )
     graph.check_positive_definite(rows.name)
     merged, slot = graph.merge_ties()
-    parts = {repr(part): _moved(part.graph(rows), slot, len(merged)) for part in model.prior.parts}
+    parts: dict[str, Graph] = {}
+    targets = 0
+    for number, part in enumerate(model.prior.parts, 1):
+        own = part.graph(rows)
+        name = repr(part) if repr(part) not in parts else f"{part!r} ({number})"
+        parts[name] = _moved(own, slot, merged, targets)
+        targets += len(own.targets)
     return Problem(
         ids=tokens.ids,
         offsets=tokens.offsets,
@@ -103,9 +110,10 @@ def _twins(rows: Rows, slot: NDArray[np.int32], parameters: int) -> NDArray[np.i
     return twin
 
 
-def _moved(graph: Graph, slot: NDArray[np.int32], nodes: int) -> Graph:
-    """A prior's own graph over parameters instead of rows; its ties cost nothing."""
-    places = np.concatenate([slot, nodes + np.arange(len(graph.targets))])
+def _moved(graph: Graph, slot: NDArray[np.int32], merged: Graph, before: int) -> Graph:
+    """A prior's own graph over parameters instead of rows; its ties cost nothing. `before` targets are of others."""
+    nodes = len(merged)
+    places = np.concatenate([slot, nodes + before + np.arange(len(graph.targets))])
     first, second = places[graph.first], places[graph.second]
     kept = np.isfinite(graph.weight) & (first != second)
     twice = np.isfinite(graph.weight) & (first == second) & (graph.sign < 0)
@@ -119,5 +127,5 @@ def _moved(graph: Graph, slot: NDArray[np.int32], nodes: int) -> Graph:
         sign=graph.sign[kept],
         directed=graph.directed[kept],
         diagonal=diagonal,
-        targets=graph.targets,
+        targets=merged.targets,
     )

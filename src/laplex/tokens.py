@@ -118,12 +118,16 @@ class Tokens:
             keys.append(tuple(reversed(key)))
         return Slices(tuple(columns), tuple(keys), of_document.astype(np.int32))
 
-    def counts(self, slices: Slices, language: int = 0) -> NDArray[np.int64]:
-        """(S, V) How often each word of a language occurs in each slice."""
+    def counts(
+        self, slices: Slices, language: int = 0, documents: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """(S, V) How often each word of a language occurs in each slice, in all documents or in the chosen ones."""
         size = len(self.vocabularies[language])
         counts = np.zeros(len(slices) * size, np.int64)
         for first, last in _spans(self.offsets):
             inside = self.languages[first:last] == language
+            if documents is not None:
+                inside = inside & documents[first:last]
             lengths = np.diff(self.offsets[first : last + 1])
             keep = np.repeat(inside, lengths)
             ids = self.ids[self.offsets[first] : self.offsets[last]][keep]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import time
@@ -98,7 +99,7 @@ def fit(
     rows = Rows(tokens.vocabularies, tokens.slices(model.vary))
     problem = make_problem(model, tokens, rows, training.holdout, training.seed)
     _check_text(problem)
-    run = _Run(problem, training, _identity(model, training, tokens), quiet)
+    run = _Run(problem, training, _identity(model, training, tokens, problem), quiet)
     theta, history = run.reference() if training.engine == "reference" else run.cpu()
     described = {
         "model": model.settings(),
@@ -118,12 +119,16 @@ def _check_text(problem: Problem) -> None:
         )
 
 
-def _identity(model: Model, training: Training, tokens: Tokens) -> dict[str, Any]:
-    """What a checkpoint must share with the run that goes on from it."""
+def _identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:
+    """What a checkpoint must share with the run that goes on from it; two lists of pairs may be written alike."""
+    graph = hashlib.sha256()
+    for field in fields(problem.graph):
+        if field.name != "names":
+            graph.update(np.ascontiguousarray(getattr(problem.graph, field.name)).tobytes())
     same = {
         name: value for name, value in asdict(training).items() if name not in ("checkpoint", "threads", "patience")
     }
-    return {"model": model.settings(), "training": same, "tokens": tokens.digest}
+    return {"model": model.settings(), "graph": graph.hexdigest(), "training": same, "tokens": tokens.digest}
 
 
 class _Run:
@@ -168,6 +173,9 @@ class _Run:
         threads = training.threads or os.cpu_count() or 1
         with bar("fitting", quiet=self.quiet) as progress:
             for number in range(len(history), training.epochs):
+                if _stale(history, training.patience):
+                    say(f"stopped after epoch {number}: the held-out likelihood rises no more", quiet=self.quiet)
+                    break
                 note = _note(history)
                 started = time.monotonic()
                 assert training.rate is not None
@@ -185,9 +193,6 @@ class _Run:
                 priors = {name: engine.log_prior(graph) for name, graph in problem.parts.items()}
                 history.append(_record(number + 1, likelihood, priors, self._judge(theta), tokens, seconds))
                 self._save(state, history)
-                if _stale(history, training.patience):
-                    say(f"stopped after epoch {number + 1}: the held-out likelihood rises no more", quiet=self.quiet)
-                    break
         engine.fill()
         say(f"fitted in {len(history)} epochs{_note(history)}", quiet=self.quiet)
         return state.theta[: problem.parameters, : problem.dimensions].copy(), history

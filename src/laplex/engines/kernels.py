@@ -19,16 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 F = np.float32
 LANE = 16
+_ONE_LINE = (np.int8(0),)
 _TWO_TO_MINUS_24 = F(1.0 / 16777216.0)
 # 2^x on [0, 1], relative error 3e-6 (least squares at Chebyshev points)
 _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203752), F(0.01352062)
 
+# A call of one of these with arrays costs dozens of pushes to the stack: none stands where a token may skip it.
 _fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
 
 
@@ -77,28 +78,24 @@ class Settings(NamedTuple):
 
 
 @intrinsic
-def _prefetch(context, array, row):
-    """Ask for a row of a 2-d array before it is needed."""
-    signature = types.void(array, types.intp)
+def _prefetch(context, lanes, array, row):
+    """Ask for a row of a 2-d array before it is needed: one cache line for each of `lanes`."""
 
-    def build(ctx, builder, sig, args):
-        values = ctx.make_array(sig.args[0])(ctx, builder, args[0])
-        stride = builder.extract_value(values.strides, 0)
-        length = ctx.get_constant(types.intp, 64)
-        byte = ir.IntType(8).as_pointer()
-        address = builder.gep(builder.bitcast(values.data, byte), [builder.mul(stride, args[1])])
+    def build(ctx, builder, signature, args):
+        values = ctx.make_array(signature.args[1])(ctx, builder, args[1])
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        start = builder.mul(builder.extract_value(values.strides, 0), args[2])
         call = builder.module.declare_intrinsic(
-            "llvm.prefetch.p0",
-            (),
-            ir.FunctionType(ir.VoidType(), [byte, ir.IntType(32), ir.IntType(32), ir.IntType(32)]),
+            "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         )
-        level = [ir.Constant(ir.IntType(32), value) for value in (0, 3, 1)]
-        lines = builder.sdiv(builder.add(stride, ctx.get_constant(types.intp, 63)), length)
-        with cgutils.for_range(builder, lines) as loop:
-            builder.call(call, [builder.gep(address, [builder.mul(loop.index, length)]), *level])
+        to_read_soon = [ir.Constant(word, value) for value in (0, 3, 1)]
+        data = builder.bitcast(values.data, byte)
+        for line in range(lanes.count):
+            offset = builder.add(start, ctx.get_constant(types.intp, 64 * line))
+            builder.call(call, [builder.gep(data, [offset]), *to_read_soon])
         return ctx.get_dummy_value()
 
-    return signature, build
+    return types.void(lanes, array, types.intp), build
 
 
 @_fast
@@ -170,8 +167,8 @@ def _products(lanes, left, right, out, rows, columns):
 
 
 @_fast
-def _combine(lanes, weights, rows, out, count, terms):
-    """out[i] += Σ_k weights[i, k] rows[k], for i < count, k < terms; terms a multiple of 8."""
+def _combine(lanes, weights, rows, out, count, terms, carry):
+    """out[i] = carry out[i] + Σ_k weights[i, k] rows[k], for i < count, k < terms; terms a multiple of 8."""
     width = LANE * len(lanes)
     for k in range(0, terms, 8):
         for i in range(count):
@@ -180,7 +177,8 @@ def _combine(lanes, weights, rows, out, count, terms):
             for d in range(width):
                 low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
                 high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
-                out[i, d] += low + high
+                out[i, d] = carry * out[i, d] + (low + high)
+        carry = F(1.0)
 
 
 @_fast
@@ -198,20 +196,23 @@ def _step(lanes, theta, note, index, gradients, place, rate):
 
 
 @_fast
-def _prior(lanes, theta, note, start, other, weights, both, index, rate, state):
+def _takes(chance, state):
+    """Does this visit take its share of the prior?"""
+    return chance >= F(1.0) or (chance > F(0.0) and _uniform(state) < chance)
+
+
+@_fast
+def _prior(lanes, theta, note, start, other, weights, both, index, rate):
     """A visit's share of the prior, as proximal steps: exact minimisers, stable for every strength.
 
     The ridge shrinks the row, x ← x / (1 + η r). An edge of share s moves both ends to the minimiser of
     ½‖x − x₀‖²/η_x + ½‖y − y₀‖²/η_y + ½ s‖x ∓ y‖²: with t = x₀ ∓ y₀ and μ = s / (1 + s(η_x + η_y)),
     x = x₀ − μ η_x t and y = y₀ ± μ η_y t. An end that does not move has η_y = 0.
     """
-    chance = note[index, CHANCE]
-    if chance <= F(0.0) or (chance < F(1.0) and _uniform(state) >= chance):
-        return
     width = LANE * len(lanes)
     for e in range(start[index], start[index + 1]):
-        _prefetch(theta, other[e])
-        _prefetch(note, other[e])
+        _prefetch(lanes, theta, other[e])
+        _prefetch(_ONE_LINE, note, other[e])
     eta = rate / np.sqrt(note[index, ACC])
     shrink = F(1.0) / (F(1.0) + eta * note[index, RIDGE])
     for d in range(width):
@@ -253,21 +254,21 @@ def _draw(noise, alias, base, size, state):
 
 
 @_fast
-def _draw_slots(noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state):
+def _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state):
     """Draw negatives and ask for their rows, some time before they are needed."""
     for k in range(drawn):
         slots[k] = slot[words + _draw(noise, alias, base, vocabulary, state)]
-        _prefetch(theta, slots[k])
-        _prefetch(note, slots[k])
+        _prefetch(lanes, theta, slots[k])
+        _prefetch(_ONE_LINE, note, slots[k])
 
 
 @_fast
-def _ask(theta, note, slot, start, kept, first, last):
+def _ask(lanes, theta, note, slot, start, kept, first, last):
     """Ask for the rows of tokens `first` up to `last` before they are needed."""
     for i in range(first, last):
         index = slot[start + kept[i]]
-        _prefetch(theta, index)
-        _prefetch(note, index)
+        _prefetch(lanes, theta, index)
+        _prefetch(_ONE_LINE, note, index)
 
 
 @_fast
@@ -299,7 +300,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
     d_h = np.zeros((block, width), np.float32)  # gradients with respect to h ...
     d_sums = np.zeros((block + 1, width), np.float32)  # ... and their running sums
     negative = np.empty((drawn, width), np.float32)
-    d_negative = np.empty((drawn, width), np.float32)
+    d_negative = np.zeros((drawn, width), np.float32)
     slots = np.empty(drawn, np.int64)
     scores = np.empty((block, drawn), np.float32)
     scores_turned = scores.T
@@ -326,14 +327,14 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
             blocks += 1
             watched = blocks & 31 == 1
             # forward: window sums
-            _ask(theta, note, slot, words, kept, begin, begin + size)
-            _draw_slots(noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
+            _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
             for j in range(low, high):
                 c = slot[contexts + kept[j]]
                 n = j - low
                 for d in range(width):
                     sums[n + 1, d] = sums[n, d] + theta[c, d]
-            _ask(theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
+            _ask(lanes, theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
             for b in range(size):
                 i = begin + b - low
                 lo, hi = max(0, i - window), min(high - low, i + window + 1)
@@ -364,7 +365,8 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     r = theta[v, d]
                     d_h[b, d] = e * r
                     theta[v, d] = r + step * h[b, d]
-                _prior(lanes, theta, note, start, other, edge, both, v, rate, state)
+                if _takes(note[v, CHANCE], state):  # asked here, since a call costs more than the question
+                    _prior(lanes, theta, note, start, other, edge, both, v, rate)
             # negatives, for all tokens of the block at once
             _gather(lanes, theta, slots, negative, drawn)
             _products(lanes, h, negative, scores, padded, drawn)
@@ -376,11 +378,8 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 flat[i] *= -weight
             for i in range(size * drawn, padded * drawn):
                 flat[i] = F(0.0)
-            _combine(lanes, scores, negative, d_h, size, drawn)
-            for k in range(drawn):
-                for d in range(width):
-                    d_negative[k, d] = F(0.0)
-            _combine(lanes, scores_turned, h, d_negative, drawn, padded)
+            _combine(lanes, scores, negative, d_h, size, drawn, F(1.0))
+            _combine(lanes, scores_turned, h, d_negative, drawn, padded, F(0.0))
             for k in range(drawn):
                 _step(lanes, theta, note, slots[k], d_negative, k, rate)
             # backward: each context row gets the gradients of the tokens in whose window it is
@@ -407,8 +406,8 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 step = rate / np.sqrt(note[c, ACC])
                 for d in range(width):
                     theta[c, d] += step * gradient[d]
-                if inside:
-                    _prior(lanes, theta, note, start, other, edge, both, c, rate, state)
+                if inside and _takes(note[c, CHANCE], state):
+                    _prior(lanes, theta, note, start, other, edge, both, c, rate)
 
 
 @_fast
@@ -431,7 +430,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     d_alpha = np.zeros((longest + span, width), np.float32)
     uses = np.zeros(longest, np.float32)  # in how many windows a context is
     negative = np.empty((drawn, width), np.float32)
-    d_negative = np.empty((drawn, width), np.float32)
+    d_negative = np.zeros((drawn, width), np.float32)
     slots = np.empty(drawn, np.int64)
     scores = np.empty((longest, drawn), np.float32)
     scores_turned = scores.T
@@ -457,8 +456,8 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             padded = (count + 7) // 8 * 8
             blocks += 1
             watched = blocks & 31 == 1
-            _ask(theta, note, slot, words, kept, begin, begin + size)
-            _draw_slots(noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
+            _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 uses[n] = F(0.0)
@@ -468,7 +467,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             for n in range(count, padded):
                 for d in range(width):
                     alpha[n, d] = F(0.0)
-            _ask(theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
+            _ask(lanes, theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
             # each token with the contexts in its window
             for b in range(size):
                 v = slot[words + kept[begin + b]]
@@ -519,7 +518,8 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                         d_alpha[m + 3, d] += e3 * x
                     n += 4
                 _step(lanes, theta, note, v, gradient, 0, rate)
-                _prior(lanes, theta, note, start, other, edge, both, v, rate, state)
+                if _takes(note[v, CHANCE], state):  # asked here, since a call costs more than the question
+                    _prior(lanes, theta, note, start, other, edge, both, v, rate)
             # negatives, for all contexts of the block at once
             _gather(lanes, theta, slots, negative, drawn)
             _products(lanes, alpha, negative, scores, padded, drawn)
@@ -533,18 +533,15 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 u = -weight * uses[n] if n < count else F(0.0)
                 for k in range(drawn):
                     scores[n, k] *= u
-            _combine(lanes, scores, negative, d_alpha, count, drawn)
-            for k in range(drawn):
-                for d in range(width):
-                    d_negative[k, d] = F(0.0)
-            _combine(lanes, scores_turned, alpha, d_negative, drawn, padded)
+            _combine(lanes, scores, negative, d_alpha, count, drawn, F(1.0))
+            _combine(lanes, scores_turned, alpha, d_negative, drawn, padded, F(0.0))
             for k in range(drawn):
                 _step(lanes, theta, note, slots[k], d_negative, k, rate)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 _step(lanes, theta, note, c, d_alpha, n, rate)
-                if 0 <= low + n - begin < size:
-                    _prior(lanes, theta, note, start, other, edge, both, c, rate, state)
+                if 0 <= low + n - begin < size and _takes(note[c, CHANCE], state):
+                    _prior(lanes, theta, note, start, other, edge, both, c, rate)
 
 
 @_fast

@@ -1,0 +1,179 @@
+"""Training speed and time to quality: laplex against gensim, side by side in one run.
+
+    python benchmarks/speed.py --data ../shared/data [--part speed|quality|scale] [--repeats 3] [--tokens 10000000]
+
+speed    tokens a second of one epoch: gensim in its fastest mode (`corpus_file`) without a prior, laplex without and
+         with a prior of about three edges a row; the same text, dimensions, window, negatives, subsampling and threads.
+         Runs alternate, and medians are given, since machines are noisy.
+quality  seconds until the mean over the similarity sets that gensim has after five epochs is reached.
+scale    seconds and memory from 1M to 40M tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.stats import spearmanr
+
+import laplex as lx
+from laplex.engines import cpu
+from laplex.problem import Problem, make_problem
+from laplex.rows import Rows
+from laplex.training import RATES
+
+EDGES = 3  # edges of a row
+STRENGTH = 10.0
+
+
+def first_tokens(path: Path, count: int) -> lx.Tokens:
+    frame = pl.read_parquet(path, columns=["text"])
+    words = frame["text"].str.count_matches(" ").cum_sum()
+    return lx.Tokens.of(lx.read(frame.head(int((words < count).sum()) + 1)), min_count=5, quiet=True)
+
+
+def problem_of(tokens: lx.Tokens, likelihood: Any, dimensions: int, edges: bool) -> Problem:
+    rows = Rows(tokens.vocabularies, tokens.slices([]))
+    model = lx.Model(likelihood=likelihood, dimensions=dimensions)
+    problem = make_problem(model, tokens, rows, 0.0, 1)
+    if not edges:
+        return problem
+    words = len(tokens.vocabularies[0])
+    ends = np.random.default_rng(1).integers(0, words, (2, words * EDGES // 2))
+    ends = ends[:, ends[0] != ends[1]]
+    graph = lx.Graph.of(problem.parameters, ends[0], ends[1], STRENGTH)
+    return replace(problem, graph=problem.graph + graph)
+
+
+def run_laplex(problem: Problem, threads: int, epochs: int = 1) -> tuple[float, np.ndarray]:
+    """Seconds of training, compilation not counted, and the word vectors."""
+    state = cpu.initial(problem, 1)
+    engine = cpu.Cpu(problem, state)
+    engine.compile()
+    rate = RATES[problem.likelihood]
+    start = time.perf_counter()
+    for epoch in range(epochs):
+        engine.run(cpu.Epoch(epoch, epochs, rate, 1, threads, 16, 16), lambda share: None)
+    return time.perf_counter() - start, state.theta[: problem.vocabulary_start[1]]
+
+
+def run_gensim(file: str, likelihood: str, dimensions: int, threads: int, epochs: int = 1) -> tuple[float, Any]:
+    from gensim.models import Word2Vec
+
+    model = Word2Vec(
+        vector_size=dimensions, window=5, negative=5, sg=int(likelihood == "sgns"), sample=1e-3, workers=threads
+    )
+    model.build_vocab(corpus_file=file)
+    start = time.perf_counter()
+    model.train(
+        corpus_file=file, total_examples=model.corpus_count, total_words=model.corpus_total_words, epochs=epochs
+    )
+    return time.perf_counter() - start, model.wv
+
+
+def text_file(tokens: lx.Tokens, folder: str) -> str:
+    """The same tokens as lines of text; gensim cuts lines of more than 10,000 words."""
+    path = os.path.join(folder, "text.txt")
+    words = np.array(tokens.vocabularies[0].words, object)
+    with open(path, "w") as file:
+        for document in range(tokens.documents):
+            ids = tokens.document(document)
+            for start in range(0, len(ids), 9000):
+                file.write(" ".join(words[ids[start : start + 9000]]) + "\n")
+    return path
+
+
+def similarity(index: Any, vectors: np.ndarray, folder: Path) -> float:
+    """The mean of Spearman's correlation over the sets of a folder."""
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    scores = []
+    for path in sorted(folder.glob("*.tsv")):
+        human, model = [], []
+        for line in path.read_text().lower().splitlines():
+            one, two, score = line.split("\t")[:3]
+            if one in index and two in index:
+                human.append(float(score))
+                model.append(unit[index[one]] @ unit[index[two]])
+        scores.append(spearmanr(human, model)[0])
+    return float(np.mean(scores))
+
+
+def speed(arguments: argparse.Namespace) -> None:
+    print("| text | likelihood | dimensions | threads | gensim | laplex | with edges | ratio | cost of the edges |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name in ("wikipedia-en", "senate-press"):
+        tokens = first_tokens(arguments.data / f"{name}.parquet", arguments.tokens)
+        with tempfile.TemporaryDirectory() as folder:
+            file = text_file(tokens, folder)
+            for likelihood in ("cbow", "sgns"):
+                for dimensions in arguments.dimensions:
+                    plain, joined = (problem_of(tokens, likelihood, dimensions, edges) for edges in (False, True))
+                    for threads in (1, 2):
+                        runs: list[list[float]] = [[], [], []]
+                        for _ in range(arguments.repeats):
+                            runs[0].append(run_gensim(file, likelihood, dimensions, threads)[0])
+                            runs[1].append(run_laplex(plain, threads)[0])
+                            runs[2].append(run_laplex(joined, threads)[0])
+                        a, b, c = (len(tokens) / statistics.median(times) / 1e6 for times in runs)
+                        print(
+                            f"| {name} | {likelihood} | {dimensions} | {threads} | {a:.2f} | {b:.2f} | {c:.2f} "
+                            f"| {c / a:.1f} | {1 - c / b:.0%} |",
+                            flush=True,
+                        )
+
+
+def quality(arguments: argparse.Namespace) -> None:
+    tokens = first_tokens(arguments.data / "wikipedia-en.parquet", arguments.tokens)
+    sets = arguments.data / "similarity"
+    print("| likelihood | gensim, 5 epochs | seconds | laplex epochs | similarity | seconds | share of gensim's time |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        file = text_file(tokens, folder)
+        for likelihood in ("cbow", "sgns"):
+            peer_time, peer = run_gensim(file, likelihood, 100, 2, 5)
+            target = similarity(peer.key_to_index, peer.vectors, sets)
+            problem = problem_of(tokens, likelihood, 100, False)
+            for epochs in range(1, 9):
+                seconds, vectors = run_laplex(problem, 2, epochs)
+                reached = similarity(tokens.vocabularies[0], vectors, sets)
+                if reached >= target or epochs == 8:
+                    break
+            print(
+                f"| {likelihood} | {target:.4f} | {peer_time:.1f} | {epochs} | {reached:.4f} | {seconds:.1f} "
+                f"| {seconds / peer_time:.2f} |",
+                flush=True,
+            )
+
+
+def scale(arguments: argparse.Namespace) -> None:
+    print("| tokens | words | seconds of an epoch | million tokens a second |")
+    print("|---|---|---|---|")
+    for count in (1_000_000, 4_000_000, 10_000_000, 40_000_000):
+        tokens = first_tokens(arguments.data / "wikipedia-en.parquet", count)
+        problem = problem_of(tokens, "cbow", 100, True)
+        seconds = statistics.median(run_laplex(problem, 2)[0] for _ in range(arguments.repeats))
+        words = len(tokens.vocabularies[0])
+        print(f"| {len(tokens):,} | {words:,} | {seconds:.2f} | {len(tokens) / seconds / 1e6:.2f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--part", choices=["speed", "quality", "scale"], default="speed")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=10_000_000)
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 300])
+    arguments = parser.parse_args()
+    {"speed": speed, "quality": quality, "scale": scale}[arguments.part](arguments)
+
+
+if __name__ == "__main__":
+    main()
