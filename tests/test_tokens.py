@@ -244,7 +244,18 @@ def test_damaged_tokens_name_their_folder(path):
     folder = lx.Tokens.of(corpus, min_count=1).folder
     storage.save(folder, "tokens", {"columns": ["party"], "languages": [""]}, {})
     with pytest.raises(lx.StorageError, match=f'"{folder}" is damaged'):
-        lx.Tokens.of(corpus, min_count=1)
+        lx.Tokens(storage.load(folder, "tokens"))
+
+
+def test_a_damaged_cache_entry_is_read_again(capsys):
+    corpus = lx.read([{"text": "one two two"}])
+    first = lx.Tokens.of(corpus, min_count=1)
+    arrays = next(first.folder.glob("*.safetensors"))
+    arrays.write_bytes(arrays.read_bytes()[:-4])
+    again = lx.Tokens.of(corpus, min_count=1)
+    assert "damaged" in capsys.readouterr().err
+    assert again.digest == first.digest
+    assert again.ids.tolist() == [1, 0, 0]
 
 
 # Several processes
@@ -311,14 +322,3 @@ def test_a_killed_process_leaves_nothing_in_the_way(start, cache):
     digest, said = start("pass").communicate()
     assert digest == start("pass").communicate()[0]
     assert "read in" in said
-
-
-def test_a_damaged_cache_entry_is_read_again(tmp_path, capsys):
-    corpus = lx.read([{"text": "one two two"}])
-    first = lx.Tokens.of(corpus, min_count=1)
-    arrays = next(first.folder.glob("*.safetensors"))
-    arrays.write_bytes(arrays.read_bytes()[:-4])
-    again = lx.Tokens.of(corpus, min_count=1)
-    assert "damaged" in capsys.readouterr().err
-    assert again.digest == first.digest
-    assert again.ids.tolist() == [1, 0, 0]

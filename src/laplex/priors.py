@@ -32,6 +32,10 @@ class Prior(ABC):
     @abstractmethod
     def graph(self, rows: Rows) -> Graph: ...
 
+    def coverage(self, rows: Rows) -> str | None:
+        """What of a lexicon is known to the vocabulary, in words; None where there is no lexicon."""
+        return None
+
     @property
     def parts(self) -> tuple[Prior, ...]:
         return (self,)
@@ -205,6 +209,10 @@ class Pairs(Prior):
                 whole = whole + _edges(rows, a + v, b + w, weight, self.strength, self.directed)
         return whole
 
+    def coverage(self, rows: Rows) -> str:
+        language = _language(rows, self.language)
+        return _coverage(self.source, rows, language, language)
+
     def __repr__(self) -> str:
         directed = ", directed=True" if self.directed else ""
         return f'Pairs({self.source.name}, {self.strength}, joins="{self.joins}"{directed})'
@@ -251,6 +259,9 @@ class Translations(Prior):
         straight = sum(v in first and w in second for v, w in zip(self.source.left, self.source.right))
         turned = sum(v in second and w in first for v, w in zip(self.source.left, self.source.right))
         return (0, 1) if straight >= turned else (1, 0)
+
+    def coverage(self, rows: Rows) -> str:
+        return _coverage(self.source, rows, *self._languages(rows))
 
     def __repr__(self) -> str:
         return f"Translations({self.source.name}, {self.strength})"
@@ -402,6 +413,11 @@ def _known(
         )
     v, w, weights = zip(*found)
     return np.array(v, np.int64), np.array(w, np.int64), np.array(weights)
+
+
+def _coverage(pairs: WordPairs, rows: Rows, one: int, two: int) -> str:
+    known = len(_known(pairs, rows, one, two)[0])
+    return f"{known:,} of {len(pairs):,} pairs of {pairs.name} have both words in the vocabulary"
 
 
 def _edges(rows: Rows, first: Any, second: Any, weight: Any, strength: float, directed: bool) -> Graph:

@@ -85,7 +85,8 @@ def fit(
     known = {field.name for field in fields(Training)}
     for name in options:
         if name not in known:
-            hint = f": write {ELSEWHERE[name]}" if name in ELSEWHERE else ""
+            here = ELSEWHERE.get(name, "")
+            hint = f": write {here if here.startswith('lx.fit') else f'lx.Model({here})'}" if here else ""
             raise InputError(f"fit has no {name}={hint}")
     training = replace(training or Training(), **options)
     if training.rate is None:
@@ -97,6 +98,9 @@ def fit(
     else:
         tokens = Tokens.of(corpus, quiet=quiet, **settings)
     rows = Rows(tokens.vocabularies, tokens.slices(model.vary))
+    for part in model.prior.parts:
+        if found := part.coverage(rows):
+            say(found, quiet=quiet)
     problem = make_problem(model, tokens, rows, training.holdout, training.seed)
     _check_text(problem)
     run = _Run(problem, training, _identity(model, training, tokens, problem), quiet)

@@ -131,7 +131,7 @@ class Cpu:
                         epoch.block,
                         epoch.drawn,
                         rate,
-                        (epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number,
+                        ((epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number) & (2**63 - 1),
                     )
                     first, last = self._pieces[piece].tolist()
                     self._run(settings, first, last, kept, mine)
