@@ -109,7 +109,7 @@ def similarity(index: Any, vectors: np.ndarray, folder: Path) -> float:
 def speed(arguments: argparse.Namespace) -> None:
     print("| text | likelihood | dimensions | threads | gensim | laplex | with edges | ratio | cost of the edges |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for name in ("wikipedia-en", "senate-press"):
+    for name in arguments.texts:
         tokens = first_tokens(arguments.data / f"{name}.parquet", arguments.tokens)
         with tempfile.TemporaryDirectory() as folder:
             file = text_file(tokens, folder)
@@ -170,6 +170,7 @@ def main() -> None:
     parser.add_argument("--part", choices=["speed", "quality", "scale"], default="speed")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=10_000_000)
+    parser.add_argument("--texts", nargs="+", default=["wikipedia-en", "senate-press"])
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 300])
     arguments = parser.parse_args()
     {"speed": speed, "quality": quality, "scale": scale}[arguments.part](arguments)
