@@ -22,6 +22,7 @@ ORDER = [
     "tokenizer",
     "corpus",
     "vocabulary",
+    "ingest",
     "tokens",
     "demo",
     "rows",

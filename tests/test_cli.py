@@ -137,3 +137,9 @@ def test_ctrl_c_stops_with_one_line_and_leaves_nothing(write, cache, tmp_path):
 def test_a_reader_that_has_gone_is_no_error(path):
     command = f"{sys.executable} -m laplex info {path} --text speech | true"
     assert subprocess.run(command, shell=True, capture_output=True, text=True).stderr == ""
+
+
+def test_info_of_chosen_columns_passes_over_the_others(laplex, write):
+    path = write("a.jsonl", '{"text": "so it is", "party": "D", "votes": {"yes": 3}}\n')
+    assert "neither text nor a number" in laplex("info", path).stderr
+    assert "D (1)" in laplex("info", path, "--column", "party").stdout

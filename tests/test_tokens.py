@@ -17,7 +17,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex import formats, storage, tokens
+from laplex import formats, ingest, storage
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def speeches():
 def many_batches(monkeypatch):
     """Batches and pieces so small that there are many of them."""
     monkeypatch.setattr(formats, "CHARACTERS", 50_000)
-    monkeypatch.setattr(tokens, "PIECE", 10_000)
+    monkeypatch.setattr(ingest, "PIECE", 10_000)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_random_corpora_come_back(documents, min_count, rows, piece, decode):
     corpus = lx.read([{"text": words, "lang": lang} for words, lang in documents], language_column="lang")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(formats, "ROWS", rows)
-        patch.setattr(tokens, "PIECE", piece)
+        patch.setattr(ingest, "PIECE", piece)
         read = lx.Tokens.of(corpus, min_count=min_count, quiet=True)
     assert decode(read) == [[w for w in words if w and counted[lang][w] >= min_count] for words, lang in documents]
 

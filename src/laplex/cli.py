@@ -73,6 +73,7 @@ def _everywhere(
 def info(
     file: Annotated[str, typer.Argument(help="A corpus: a file, a folder or a glob in quotes.")],
     text: Text = "text",
+    column: Annotated[list[str] | None, typer.Option(help="A column to look at; all by default.")] = None,
     language_column: Language = None,
     tokenizer: Pattern = None,
     documents: Lines = "lines",
@@ -83,7 +84,7 @@ def info(
     corpus = lx.read(
         file,
         text=text,
-        metadata="all",
+        metadata=column or "all",
         language_column=language_column,
         tokenizer=tokenizer,
         documents=documents,
@@ -237,6 +238,3 @@ def main() -> None:
         if debug:
             raise
         _fail(str(error), 1)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone, as with `| head`
-        sys.exit(0)
