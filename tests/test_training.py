@@ -400,3 +400,11 @@ def test_what_of_a_lexicon_is_known_is_said_once(capsys):
     lx.fit(lx.Model(prior=prior, dimensions=4), corpus, min_count=1, epochs=1, holdout=0)
     said = capsys.readouterr().err
     assert said.count("1 of 2 pairs of the list of pairs have both words in the vocabulary") == 1
+
+
+def test_groups_that_never_share_a_slice_cannot_be_contrasted():
+    documents = [{"text": "red blue green sun", "party": p, "year": y} for p, y in [("D", 1), ("R", 2)]] * 5
+    corpus = lx.read(documents, metadata=["party", "year"])
+    fitted = lx.fit(lx.Model(vary=["party", "year"], dimensions=4), corpus, min_count=1, epochs=1, holdout=0)
+    with pytest.raises(lx.InputError, match='no two values of "party" share a slice of year'):
+        fitted.contrast("party")

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex import storage
+from laplex.corpus import in_order
 from laplex.errors import InputError, StorageError, quote
 from laplex.graph import Graph
 from laplex.rows import Rows
@@ -95,9 +96,7 @@ class Embeddings:
 
     def matrix(self, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
         """(V, D) The vectors of all words in a slice, in the order of `words()`."""
-        index = self._language(language)
-        rows = self.rows.words(index, self._slice(slice))
-        return self.theta[self.slot[rows.start : rows.stop]]
+        return self._rows(self._language(language), self._slice(slice))
 
     def contexts(self, language: str | None = None) -> NDArray[np.float32]:
         """(V, D) The context vectors, in the order of `words()`."""
@@ -126,16 +125,13 @@ class Embeddings:
             raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(self.rows.slices.columns)}')
         index = self._language(language)
         vocabulary = self.rows.vocabularies[index]
-        place = self.rows.slices.columns.index(column)
-        cells: dict[tuple[str, ...], dict[str, int]] = {}
-        for slice, key in enumerate(self.rows.slices.keys):
-            cells.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = slice
-        values = sorted({key[place] for key in self.rows.slices.keys})
+        cells = self.rows.slices.cells(column)
+        values = in_order({value for cell in cells for value in cell})
         if len(values) < 2:
             raise InputError(f'column "{column}" has one value only, {values[0]}: there is nothing to contrast')
         frames = []
         for one, two in combinations(values, 2):
-            shared = [cell for cell in cells.values() if one in cell and two in cell]
+            shared = [cell for cell in cells if one in cell and two in cell]
             if not shared:
                 continue
             distance = np.mean(
@@ -153,6 +149,9 @@ class Embeddings:
                     }
                 )
             )
+        if not frames:
+            others = quote(name for name in self.rows.slices.columns if name != column)
+            raise InputError(f'no two values of "{column}" share a slice of {others}: there is nothing to contrast')
         whole = pd.concat(frames)
         whole = whole[(whole["count_one"] >= max(min_count, 1)) & (whole["count_two"] >= max(min_count, 1))]
         whole = whole.sort_values(["distance", "word"], ascending=[False, True])

@@ -10,14 +10,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.corpus import in_order
 from laplex.errors import InputError, quote
 from laplex.graph import Graph
 from laplex.lexicons.pairs import WordPairs, read_pairs
@@ -98,7 +97,7 @@ class Groups(Prior):
         _check_strength(self.strength)
 
     def graph(self, rows: Rows) -> Graph:
-        joined = [pair for cell in _cells(rows, self.column) for pair in combinations(cell, 2)]
+        joined = [pair for cell in _cells(rows, self.column) for pair in combinations(cell.values(), 2)]
         return _between_slices(rows, joined, [self.strength] * len(joined))
 
 
@@ -125,10 +124,10 @@ class GroupMean(Prior):
             whole = self.spread + len(cell) * self.strength
             if whole == 0:
                 continue
-            joined += list(combinations(cell, 2))
+            joined += list(combinations(cell.values(), 2))
             weights += [self.strength**2 / whole] * math.comb(len(cell), 2)
             for language in range(len(rows.vocabularies)):
-                for slice in cell:
+                for slice in cell.values():
                     words = rows.words(language, slice)
                     diagonal[words.start : words.stop] = self.spread * self.strength / whole
         return _between_slices(rows, joined, weights) + Graph.of(len(rows), diagonal=diagonal)
@@ -155,15 +154,13 @@ class Chain(Prior):
     def graph(self, rows: Rows) -> Graph:
         joined, weights = [], []
         diagonal = np.zeros(len(rows))
-        place = rows.slices.columns.index(self.column) if self.column in rows.slices.columns else -1
         for cell in _cells(rows, self.column):
-            values = [rows.slices.keys[slice][place] for slice in cell]
-            for (one, a), (two, b) in zip(zip(cell, values), zip(cell[1:], values[1:])):
+            for (a, one), (b, two) in pairwise(cell.items()):
                 joined.append((one, two))
                 weights.append(self.strength / (self._gap(a, b) if self.by_gap else 1.0))
             if self.start is not None:
                 for language in range(len(rows.vocabularies)):
-                    words = rows.words(language, cell[0])
+                    words = rows.words(language, next(iter(cell.values())))
                     diagonal[words.start : words.stop] = self.start
         return _between_slices(rows, joined, weights) + Graph.of(len(rows), diagonal=diagonal)
 
@@ -360,19 +357,13 @@ def _check_strength(strength: float, infinite: bool = True) -> None:
         raise InputError("this strength cannot be infinite")
 
 
-def _cells(rows: Rows, column: str) -> Iterator[list[int]]:
-    """Slices that differ in `column` alone, in the order of its values."""
+def _cells(rows: Rows, column: str) -> list[dict[str, int]]:
     if column not in rows.slices.columns:
         raise InputError(
             f'the prior is about "{column}", by which vectors do not vary: '
             f"vary={list(rows.slices.columns)}. Add it there, or take it out of the prior"
         )
-    place = rows.slices.columns.index(column)
-    cells: dict[tuple[str, ...], dict[str, int]] = {}
-    for slice, key in enumerate(rows.slices.keys):
-        cells.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = slice
-    for cell in cells.values():
-        yield [cell[value] for value in in_order(cell)]
+    return rows.slices.cells(column)
 
 
 def _between_slices(rows: Rows, joined: Sequence[tuple[int, int]], weights: Sequence[float]) -> Graph:

@@ -20,7 +20,7 @@ import platformdirs
 from numpy.typing import NDArray
 
 from laplex import storage
-from laplex.corpus import Corpus
+from laplex.corpus import Corpus, in_order
 from laplex.errors import InputError, StorageError, quote
 from laplex.ingest import build, key_of, spans
 from laplex.progress import say
@@ -37,6 +37,14 @@ class Slices:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def cells(self, column: str) -> list[dict[str, int]]:
+        """Slices that differ in `column` alone: for each such set, its values in order and their slices."""
+        place = self.columns.index(column)
+        found: dict[tuple[str, ...], dict[str, int]] = {}
+        for slice, key in enumerate(self.keys):
+            found.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = slice
+        return [{value: cell[value] for value in in_order(cell)} for cell in found.values()]
 
 
 class Tokens:

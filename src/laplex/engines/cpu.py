@@ -142,8 +142,8 @@ class Cpu:
         for thread in threads:
             thread.start()
         try:
-            while any(thread.is_alive() for thread in threads):
-                threads[0].join(0.1) if threads[0].is_alive() else threads[-1].join(0.1)
+            while alive := [thread for thread in threads if thread.is_alive()]:
+                alive[0].join(0.1)
                 report(done[0] / len(order))
         finally:
             stop.set()
