@@ -33,7 +33,13 @@ ORDER = [
     "problem",
     "objective",
     "engines",
+    "vectors",
+    "questions",
+    "plots",
     "embeddings",
+    "exchange",
+    "baselines",
+    "evaluation",
     "training",
     "posterior",
     "laplex",  # the package itself, which brings together all but the command line

@@ -1,11 +1,9 @@
-"""What fitting gives: the vectors, what they are of, and how they came about. Immutable.
-
-Vectors are kept as parameters (P, D); a row's vector is that of its slot, since tied rows share one.
-"""
+"""What fitting gives: the vectors, what they are of, how they came about, and the questions they answer. Immutable."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -19,10 +17,11 @@ from laplex.errors import InputError, StorageError, quote
 from laplex.graph import Graph
 from laplex.rows import Rows
 from laplex.tokens import Slices
+from laplex.vectors import Vectors
 from laplex.vocabulary import Vocabulary
 
 
-class Embeddings:
+class Embeddings(Vectors):
     """Vectors of words, by slice, and of contexts."""
 
     def __init__(
@@ -35,86 +34,35 @@ class Embeddings:
         settings: dict[str, Any],
         history: list[dict[str, Any]],
     ) -> None:
-        self.rows = rows
-        self.theta = theta
-        self.slot = slot
+        super().__init__(rows, theta, slot, counts)
         self.graph = graph  # over parameters
         self.settings = settings
         self.history = pd.DataFrame(history)
-        self._counts = counts  # of each language, (S, V)
 
-    @property
-    def dimensions(self) -> int:
-        return int(self.theta.shape[1])
+    @classmethod
+    def of(
+        cls,
+        vocabularies: Sequence[Vocabulary],
+        vectors: Sequence[NDArray[Any]],
+        *,
+        slices: Slices | None = None,
+        counts: Sequence[NDArray[np.int64]] | None = None,
+        contexts: Sequence[NDArray[Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> Embeddings:
+        """Embeddings from vectors made elsewhere: for each language (S, V, D), or (V, D) if there is one slice.
 
-    @property
-    def languages(self) -> list[str]:
-        return [vocabulary.language for vocabulary in self.rows.vocabularies]
-
-    @property
-    def slices(self) -> pd.DataFrame:
-        """The slices, with their tokens."""
-        frame = pd.DataFrame(list(self.rows.slices.keys), columns=list(self.rows.slices.columns))
-        return frame.assign(tokens=sum(count.sum(1) for count in self._counts))
-
-    def words(self, language: str | None = None) -> list[str]:
-        """The vocabulary, most frequent first."""
-        return list(self.rows.vocabularies[self._language(language)].words)
-
-    def __contains__(self, word: object) -> bool:
-        return any(word in vocabulary for vocabulary in self.rows.vocabularies)
-
-    def __repr__(self) -> str:
-        words = " + ".join(f"{len(v):,}" for v in self.rows.vocabularies)
-        by = f" by {', '.join(self.rows.slices.columns)} ({len(self.rows.slices)} slices)" if self._varies else ""
-        return f"Embeddings: {words} words{by}, {self.dimensions} dimensions"
-
-    @property
-    def _varies(self) -> bool:
-        return bool(self.rows.slices.columns)
-
-    def _language(self, name: str | None) -> int:
-        if name is None and len(self.languages) == 1:
-            return 0
-        if name not in self.languages:
-            raise InputError(f"say which language: language= one of {quote(self.languages)}, not {name!r}")
-        return self.languages.index(name)
-
-    def _slice(self, values: dict[str, Any]) -> int:
-        """The slice with these values, all of them given."""
-        columns = self.rows.slices.columns
-        for column in values:
-            if column not in columns:
-                raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(columns) or "nothing"}')
-        missing = [column for column in columns if column not in values]
-        if missing:
-            raise InputError(f"say which slice: {', '.join(f'{column}=' for column in missing)} is not given")
-        key = tuple(str(values[column]) for column in columns)
-        if key not in self.rows.slices.keys:
-            raise InputError(f"there is no slice {key}; there are {quote(self.rows.slices.keys, 12)}")
-        return self.rows.slices.keys.index(key)
-
-    def matrix(self, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
-        """(V, D) The vectors of all words in a slice, in the order of `words()`."""
-        return self._rows(self._language(language), self._slice(slice))
-
-    def contexts(self, language: str | None = None) -> NDArray[np.float32]:
-        """(V, D) The context vectors, in the order of `words()`."""
-        rows = self.rows.contexts(self._language(language))
-        return self.theta[self.slot[rows.start : rows.stop]]
-
-    def vector(self, word: str, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
-        """The vector of a word in a slice."""
-        index = self._language(language)
-        row = self.rows.word_start(index, self._slice(slice)) + self.rows.vocabularies[index][word]
-        vector: NDArray[np.float32] = self.theta[self.slot[row]]
-        return vector
-
-    def count(self, word: str, language: str | None = None, **slice: Any) -> int:
-        """How often a word occurs, in a slice or in all of them."""
-        index = self._language(language)
-        counts = self._counts[index][:, self.rows.vocabularies[index][word]]
-        return int(counts[self._slice(slice)] if slice else counts.sum())
+        `counts` are those of each slice, (S, V) for each language; with one slice, those of the vocabularies.
+        """
+        slices = slices or Slices((), ((),), np.empty(0, np.int32))
+        rows = Rows(vocabularies, slices)
+        words = [np.asarray(matrix, np.float32).reshape(-1, np.shape(matrix)[-1]) for matrix in vectors]
+        parts = [*words, *(np.asarray(matrix, np.float32) for matrix in contexts or [])]
+        theta = np.concatenate(parts)
+        slot = np.full(len(rows), -1, np.int32)
+        slot[: len(theta)] = np.arange(len(theta))
+        counts = [vocabulary.counts[None, :] for vocabulary in vocabularies] if counts is None else list(counts)
+        return cls(rows, theta, slot, counts, Graph.of(len(theta)), settings or {}, [])
 
     def contrast(self, column: str, top: int = 15, *, min_count: int = 0, language: str | None = None) -> pd.DataFrame:
         """The words whose vectors differ most between two values of a column, by Euclidean distance (Tables 2 to 4).
@@ -123,7 +71,7 @@ class Embeddings:
         """
         if column not in self.rows.slices.columns:
             raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(self.rows.slices.columns)}')
-        index = self._language(language)
+        index = self.language(language)
         vocabulary = self.rows.vocabularies[index]
         cells = self.rows.slices.cells(column)
         values = in_order({value for cell in cells for value in cell})
@@ -135,9 +83,9 @@ class Embeddings:
             if not shared:
                 continue
             distance = np.mean(
-                [np.linalg.norm(self._rows(index, c[one]) - self._rows(index, c[two]), axis=1) for c in shared], axis=0
+                [np.linalg.norm(self.block(index, c[one]) - self.block(index, c[two]), axis=1) for c in shared], axis=0
             )
-            counts = [sum(self._counts[index][cell[value]] for cell in shared) for value in (one, two)]
+            counts = [sum(self.counts[index][cell[value]] for cell in shared) for value in (one, two)]
             frames.append(
                 pd.DataFrame(
                     {
@@ -157,10 +105,6 @@ class Embeddings:
         whole = whole.sort_values(["distance", "word"], ascending=[False, True])
         return whole.groupby(column, sort=False).head(top).reset_index(drop=True)
 
-    def _rows(self, language: int, slice: int) -> NDArray[np.float32]:
-        rows = self.rows.words(language, slice)
-        return self.theta[self.slot[rows.start : rows.stop]]
-
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write to a folder, in one step; `load` reads it back."""
         slices = self.rows.slices
@@ -176,7 +120,7 @@ class Embeddings:
             "graph/diagonal": self.graph.diagonal,
             "graph/targets": self.graph.targets,
         }
-        for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self._counts, strict=True)):
+        for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
             arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(vocabulary.words)
             arrays[f"counts/{i}"] = counts
         settings = {

@@ -38,6 +38,11 @@ class Slices:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def values(self, column: str) -> list[str]:
+        """The values of a column, in order."""
+        place = self.columns.index(column)
+        return in_order({key[place] for key in self.keys})
+
     def cells(self, column: str) -> list[dict[str, int]]:
         """Slices that differ in `column` alone: for each such set, its values in order and their slices."""
         place = self.columns.index(column)
