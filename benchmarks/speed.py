@@ -1,12 +1,14 @@
 """Training speed and time to quality: laplex against gensim, side by side in one run.
 
-    python benchmarks/speed.py --data ../shared/data [--part speed|quality|scale] [--repeats 3] [--tokens 10000000]
+    python benchmarks/speed.py --data ../shared/data [--part speed|quality|scale|memory|authors] [--repeats 3]
 
 speed    tokens a second of one epoch: gensim in its fastest mode (`corpus_file`) without a prior, laplex without and
          with a prior of about three edges a row; the same text, dimensions, window, negatives, subsampling and threads.
          Runs alternate, and medians are given, since machines are noisy.
 quality  seconds until the mean over the similarity sets that gensim has after five epochs is reached.
-scale    seconds and memory from 1M to 40M tokens.
+scale    seconds of an epoch from 1M to 40M tokens.
+memory   the peak of a process that fits all of the text, beside the size of its vectors.
+authors  the paper authors' own package on 200,000 tokens, in an environment of its own: --python its/bin/python.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -28,7 +32,7 @@ import laplex as lx
 from laplex.engines import cpu
 from laplex.problem import Problem, make_problem
 from laplex.rows import Rows
-from laplex.training import RATES
+from laplex.training import BLOCKS, RATES
 
 EDGES = 3  # edges of a row
 STRENGTH = 10.0
@@ -58,10 +62,10 @@ def run_laplex(problem: Problem, threads: int, epochs: int = 1) -> tuple[float, 
     state = cpu.initial(problem, 1)
     engine = cpu.Cpu(problem, state)
     engine.compile()
-    rate = RATES[problem.likelihood]
+    rate, block = RATES[problem.likelihood], BLOCKS[problem.likelihood]
     start = time.perf_counter()
     for epoch in range(epochs):
-        engine.run(cpu.Epoch(epoch, epochs, rate, 1, threads, 16, 16), lambda share: None)
+        engine.run(cpu.Epoch(epoch, epochs, rate, 1, threads, block, block), lambda share: None)
     return time.perf_counter() - start, state.theta[: problem.vocabulary_start[1]]
 
 
@@ -113,10 +117,10 @@ def speed(arguments: argparse.Namespace) -> None:
         tokens = first_tokens(arguments.data / f"{name}.parquet", arguments.tokens)
         with tempfile.TemporaryDirectory() as folder:
             file = text_file(tokens, folder)
-            for likelihood in ("cbow", "sgns"):
+            for likelihood in arguments.likelihoods:
                 for dimensions in arguments.dimensions:
                     plain, joined = (problem_of(tokens, likelihood, dimensions, edges) for edges in (False, True))
-                    for threads in (1, 2):
+                    for threads in arguments.threads:
                         runs: list[list[float]] = [[], [], []]
                         for _ in range(arguments.repeats):
                             runs[0].append(run_gensim(file, likelihood, dimensions, threads)[0])
@@ -164,16 +168,54 @@ def scale(arguments: argparse.Namespace) -> None:
         print(f"| {len(tokens):,} | {words:,} | {seconds:.2f} | {len(tokens) / seconds / 1e6:.2f} |", flush=True)
 
 
+FIT = """
+import sys, laplex as lx
+model = lx.Model(prior=lx.Ridge(1.0), dimensions=int(sys.argv[2]))
+fitted = lx.fit(model, lx.read(sys.argv[1]), epochs=1, quiet=True)
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(fitted.theta.nbytes, peak * 1024)
+"""
+
+
+def memory(arguments: argparse.Namespace) -> None:
+    path = str(arguments.data / "wikipedia-en.parquet")
+    print("| dimensions | vectors, MB | peak of the process, MB | 1.3 × vectors + 600 |")
+    print("|---|---|---|---|")
+    for dimensions in arguments.dimensions:
+        command = [sys.executable, "-c", FIT, path, str(dimensions)]
+        subprocess.run(command, check=True, capture_output=True)  # the text is read and cached by the first
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        theta, peak = (int(part) / 1e6 for part in told.split())
+        print(f"| {dimensions} | {theta:.0f} | {peak:.0f} | {1.3 * theta + 600:.0f} |", flush=True)
+
+
+def authors(arguments: argparse.Namespace) -> None:
+    tokens = first_tokens(arguments.data / "wikipedia-en.parquet", 200_000)
+    problem = problem_of(tokens, "cbow", 100, True)
+    problem = replace(problem, keep=np.ones_like(problem.keep))  # their package trains on all that it is given
+    ours = statistics.median(run_laplex(problem, 2)[0] for _ in range(arguments.repeats))
+    with tempfile.TemporaryDirectory() as folder:
+        script = str(Path(__file__).with_name("authors.py"))
+        command = [arguments.python, script, text_file(tokens, folder), "100", str(EDGES), str(STRENGTH)]
+        theirs = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+    print(f"{len(tokens):,} tokens, CBOW, 100 dimensions, three edges a row, two cores, one epoch:")
+    print(f"laplex {ours:.3f} s, the authors' package {theirs:.1f} s: {theirs / ours:.0f} times")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", choices=["speed", "quality", "scale"], default="speed")
+    parser.add_argument("--part", choices=["speed", "quality", "scale", "memory", "authors"], default="speed")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=10_000_000)
     parser.add_argument("--texts", nargs="+", default=["wikipedia-en", "senate-press"])
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 300])
+    parser.add_argument("--likelihoods", nargs="+", default=["cbow", "sgns"])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--python", help="of an environment with the authors' package")
     arguments = parser.parse_args()
-    {"speed": speed, "quality": quality, "scale": scale}[arguments.part](arguments)
+    parts = {"speed": speed, "quality": quality, "scale": scale, "memory": memory, "authors": authors}
+    parts[arguments.part](arguments)
 
 
 if __name__ == "__main__":

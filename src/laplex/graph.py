@@ -210,11 +210,13 @@ class Graph:
             self.names,
         )
 
-    def scaled(self, strength: float) -> Graph:
-        """The same graph with every weight and diagonal entry times `strength`."""
-        if np.isinf(strength):
-            return replace(self, weight=np.full(self.edges, np.inf))
-        return replace(self, weight=self.weight * strength, diagonal=self.diagonal * strength)
+    def scaled(self, strength: float | Floats) -> Graph:
+        """The same graph with every weight and diagonal entry times `strength`, or each weight times its own."""
+        times = np.broadcast_to(np.asarray(strength, np.float64), self.edges)
+        infinite = np.isinf(times)
+        weight = np.where(infinite, np.inf, self.weight * np.where(infinite, 1.0, times))
+        one = np.ndim(strength) == 0 and np.isfinite(strength)
+        return replace(self, weight=weight, diagonal=self.diagonal * strength if one else self.diagonal)
 
     def laplacian(self) -> sparse.csr_array:
         """The precision matrix λ₁L + λ₀D (R, R). Only a graph without directed edges and ties has one."""

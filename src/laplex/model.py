@@ -78,5 +78,8 @@ class Model:
             object.__setattr__(self, field.name, chosen)
 
     def settings(self) -> dict[str, Any]:
-        """As JSON; the prior as one would write it."""
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"prior": repr(self.prior)}
+        """As JSON; the prior as one would write it, and its parts."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "prior": repr(self.prior),
+            "beliefs": [part.describe() for part in self.prior.parts],
+        }

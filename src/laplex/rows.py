@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from laplex.errors import InputError, quote
 from laplex.tokens import Slices
 from laplex.vocabulary import Vocabulary
 
@@ -50,6 +51,15 @@ class Rows:
     def contexts(self, language: int) -> range:
         start = self.context_start(language)
         return range(start, start + len(self.vocabularies[language]))
+
+    def language(self, name: str | None) -> int:
+        """The number of a language; with one alone it need not be named."""
+        names = [vocabulary.language for vocabulary in self.vocabularies]
+        if name is None and len(names) == 1:
+            return 0
+        if name not in names:
+            raise InputError(f"the corpus has the languages {quote(names)}: say which one with language=, not {name!r}")
+        return names.index(name)
 
     def everywhere(self, role: Role, language: int) -> Iterator[int]:
         """The first rows of a role: one for each slice of words, one for contexts."""

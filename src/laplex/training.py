@@ -7,13 +7,12 @@ import math
 import os
 import time
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex import storage
+from laplex.checkpoint import Checkpoint, LastGood, Position
 from laplex.corpus import Corpus
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, LaplexError
@@ -28,7 +27,14 @@ HELD_OUT_TOKENS = 100_000  # so many of them are enough to judge by
 
 
 class DivergedError(LaplexError):
-    """Training ran into values that are not finite."""
+    """Training ran into values that are not finite. `last_good` is the model after the last epoch that went well."""
+
+    last_good: Embeddings | None = None
+
+    def __init__(self, rate: float, theta: NDArray[np.float32] | None, history: list[dict[str, Any]]) -> None:
+        kept = f"; the model after epoch {len(history)} is in the error's last_good" if theta is not None else ""
+        super().__init__(f"training ran into values that are not finite: lower rate={rate}{kept}")
+        self.theta, self.history = theta, history
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class Training:
     holdout     the share of documents to judge by, not trained on
     patience    stop when the held-out likelihood has not risen for so many epochs
     checkpoint  a folder to save the state in after every epoch; a run that finds its own state there goes on from it
-    block       tokens read at once;  drawn: negatives drawn for a block
+    checkpoint_minutes  save it also every so many minutes
+    block       tokens read at once;  drawn: negatives drawn for a block. By default 8 for CBOW, 16 for SGNS
     """
 
     engine: Literal["auto", "cpu", "reference"] = "auto"
@@ -53,8 +60,9 @@ class Training:
     holdout: float = 0.01
     patience: int | None = None
     checkpoint: str | os.PathLike[str] | None = None
-    block: int = 16
-    drawn: int = 16
+    checkpoint_minutes: float | None = None
+    block: int | None = None
+    drawn: int | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ("auto", "cpu", "reference"):
@@ -65,11 +73,19 @@ class Training:
             raise InputError(f"threads={self.threads} must be from 1")
         if (self.rate is not None and not 0 < self.rate < 1e6) or not 0 <= self.holdout < 1:
             raise InputError(f"rate={self.rate} must be above 0, holdout={self.holdout} from 0 and below 1")
-        if self.block < 8 or self.block % 8 or self.drawn < 8 or self.drawn % 8:
+        if self.checkpoint_minutes is not None and (self.checkpoint is None or not self.checkpoint_minutes > 0):
+            raise InputError(f"checkpoint_minutes={self.checkpoint_minutes} must be above 0, and needs checkpoint=")
+        if any(size is not None and (size < 8 or size % 8) for size in (self.block, self.drawn)):
             raise InputError(f"block={self.block} and drawn={self.drawn} must be multiples of 8")
+
+    def completed(self, likelihood: str) -> Training:
+        """With the defaults of a likelihood where nothing was chosen."""
+        block = self.block or BLOCKS[likelihood]
+        return replace(self, rate=self.rate or RATES[likelihood], block=block, drawn=self.drawn or block)
 
 
 RATES = {"cbow": 0.12, "sgns": 0.35}  # benchmarks/RESULTS.md has the trials
+BLOCKS = {"cbow": 8, "sgns": 16}
 TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache"}
 
 
@@ -88,9 +104,7 @@ def fit(
             here = ELSEWHERE.get(name, "")
             hint = f": write {here if here.startswith('lx.fit') else f'lx.Model({here})'}" if here else ""
             raise InputError(f"fit has no {name}={hint}")
-    training = replace(training or Training(), **options)
-    if training.rate is None:
-        training = replace(training, rate=RATES[model.likelihood])
+    training = replace(training or Training(), **options).completed(model.likelihood)
     if isinstance(corpus, Tokens):
         if settings:
             raise InputError(f"{', '.join(sorted(settings))} were chosen when the tokens were made")
@@ -104,14 +118,22 @@ def fit(
     problem = make_problem(model, tokens, rows, training.holdout, training.seed)
     _check_text(problem)
     run = _Run(problem, training, _identity(model, training, tokens, problem), quiet)
-    theta, history = run.reference() if training.engine == "reference" else run.cpu()
     described = {
         "model": model.settings(),
         "training": asdict(training) | {"checkpoint": None},
         "tokens": {"folder": str(tokens.folder), "digest": tokens.digest, **tokens.settings},
     }
-    counts = [tokens.counts(rows.slices, i) for i in range(len(tokens.vocabularies))]
-    return Embeddings(rows, theta, problem.slot, counts, problem.graph, described, history)
+
+    def embeddings(theta: NDArray[np.float32], history: list[dict[str, Any]]) -> Embeddings:
+        counts = [tokens.counts(rows.slices, i) for i in range(len(tokens.vocabularies))]
+        return Embeddings(rows, theta, problem.slot, counts, problem.graph, described, history)
+
+    try:
+        return embeddings(*(run.reference() if training.engine == "reference" else run.cpu()))
+    except DivergedError as error:
+        if error.theta is not None:
+            error.last_good = embeddings(error.theta, error.history)
+        raise
 
 
 def _check_text(problem: Problem) -> None:
@@ -129,9 +151,8 @@ def _identity(model: Model, training: Training, tokens: Tokens, problem: Problem
     for field in fields(problem.graph):
         if field.name != "names":
             graph.update(np.ascontiguousarray(getattr(problem.graph, field.name)).tobytes())
-    same = {
-        name: value for name, value in asdict(training).items() if name not in ("checkpoint", "threads", "patience")
-    }
+    free = ("checkpoint", "checkpoint_minutes", "threads", "patience")
+    same = {name: value for name, value in asdict(training).items() if name not in free}
     return {"model": model.settings(), "graph": graph.hexdigest(), "training": same, "tokens": tokens.digest}
 
 
@@ -168,69 +189,50 @@ class _Run:
 
         problem, training = self.problem, self.training
         state = cpu.initial(problem, training.seed)
-        history = self._resume(state)
+        theta = state.theta[: problem.parameters, : problem.dimensions]
+        arrays = {"theta": state.theta, "note": state.note}
+        checkpoint = Checkpoint(training.checkpoint, self.identity, self.quiet)
+        at = checkpoint.resume(arrays)
         engine = cpu.Cpu(problem, state)
         started = time.monotonic()
         engine.compile()
         if time.monotonic() - started > 1.0:
             say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
-        threads = training.threads or os.cpu_count() or 1
+        assert training.rate is not None
+        assert training.block is not None
+        assert training.drawn is not None
+        threads, seconds = training.threads or os.cpu_count() or 1, 60 * (training.checkpoint_minutes or math.inf)
+        good = LastGood()
         with bar("fitting", quiet=self.quiet) as progress:
-            for number in range(len(history), training.epochs):
-                if _stale(history, training.patience):
+            while (number := len(at.history)) < training.epochs:
+                if _stale(at.history, training.patience):
                     say(f"stopped after epoch {number}: the held-out likelihood rises no more", quiet=self.quiet)
                     break
-                note = _note(history)
-                started = time.monotonic()
-                assert training.rate is not None
                 epoch = cpu.Epoch(
                     number, training.epochs, training.rate, training.seed, threads, training.block, training.drawn
                 )
+                label = f"epoch {number + 1} of {training.epochs}{_note(at.history)}"
 
-                def report(share: float, done: int = number, note: str = note) -> None:
-                    progress.update((done + share) / training.epochs, f"epoch {done + 1} of {training.epochs}{note}")
+                def report(share: float, number: int = number, label: str = label) -> None:
+                    progress.update((number + share) / training.epochs, label)
 
-                tokens, likelihood = engine.run(epoch, report)
-                seconds = time.monotonic() - started
-                self._check_finite(state, likelihood)
-                theta = state.theta[: problem.parameters, : problem.dimensions]
-                priors = {name: engine.log_prior(graph) for name, graph in problem.parts.items()}
-                history.append(_record(number + 1, likelihood, priors, self._judge(theta), tokens, seconds))
-                self._save(state, history)
+                started = time.monotonic()
+                at.piece, totals = engine.run(epoch, report, at.piece, seconds)
+                at.totals = at.totals + totals
+                at.seconds += time.monotonic() - started
+                tokens, likelihood, watched = at.totals.tolist()
+                if not (math.isfinite(likelihood) and np.isfinite(state.note).all()):
+                    raise DivergedError(training.rate, good.take(), at.history)
+                if at.piece == engine.pieces:
+                    priors = {name: engine.log_prior(graph) for name, graph in problem.parts.items()}
+                    mean = likelihood / max(watched, 1.0)
+                    record = _record(number + 1, mean, priors, self._judge(theta), int(tokens), at.seconds)
+                    at = Position([*at.history, record])
+                    good.keep(theta)
+                checkpoint.save(arrays, at)
         engine.fill()
-        say(f"fitted in {len(history)} epochs{_note(history)}", quiet=self.quiet)
-        return state.theta[: problem.parameters, : problem.dimensions].copy(), history
-
-    def _check_finite(self, state: Any, likelihood: float) -> None:
-        if math.isfinite(likelihood) and np.isfinite(state.note).all():
-            return
-        kept = (
-            f'; the state after the last good epoch is in "{self.training.checkpoint}"'
-            if self.training.checkpoint
-            else ""
-        )
-        raise DivergedError(f"training ran into values that are not finite: lower rate={self.training.rate}{kept}")
-
-    def _resume(self, state: Any) -> list[dict[str, Any]]:
-        """Take the state of an interrupted run of the same kind, if there is one."""
-        folder = self.training.checkpoint
-        if folder is None or not storage.exists(folder):
-            return []
-        saved = storage.load(folder, "checkpoint")
-        if saved.settings["identity"] != storage.as_json(self.identity):
-            raise InputError(
-                f'"{Path(folder)}" is the checkpoint of another model, text or training: name another folder'
-            )
-        state.theta[:] = saved.arrays["theta"]
-        state.note[:] = saved.arrays["note"]
-        history: list[dict[str, Any]] = saved.settings["history"]
-        say(f"going on after epoch {len(history)}", quiet=self.quiet)
-        return history
-
-    def _save(self, state: Any, history: list[dict[str, Any]]) -> None:
-        if self.training.checkpoint is not None:
-            settings = {"identity": self.identity, "history": history}
-            storage.save(self.training.checkpoint, "checkpoint", settings, {"theta": state.theta, "note": state.note})
+        say(f"fitted in {len(at.history)} epochs{_note(at.history)}", quiet=self.quiet)
+        return theta.copy(), at.history
 
 
 def _record(

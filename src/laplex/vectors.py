@@ -1,12 +1,14 @@
 """Vectors of words, by slice, and of contexts: the table that every question is asked of.
 
 Vectors are kept as parameters (P, D); a row's vector is that of its slot, since tied rows share one. Context rows
-without a vector (a file of word vectors has none) have slot −1. P parameters, D dimensions, S slices, V words.
+without a vector (a file of word vectors has none) have slot −1. P parameters, D dimensions, S slices, V words, n ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,9 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.rows import Rows
+
+# 2010-05, 2010-05-31, 2010-Q1, 2010-W09, 1990s, 1990–1994: such names sort in the order of time
+_PERIOD = re.compile(r"[0-9]{4}(s|[-–/]?([0-9]{4}|Q[1-4]|W?[0-9]{2}([-–/]?[0-9]{2})?))?")
 
 
 class Vectors:
@@ -31,6 +36,7 @@ class Vectors:
         self.theta = theta
         self.slot = slot
         self.counts = counts  # of each language, (S, V)
+        self._lengths: dict[tuple[int, int | None, bool], NDArray[np.float32]] = {}
 
     @property
     def dimensions(self) -> int:
@@ -71,38 +77,59 @@ class Vectors:
         return f"{type(self).__name__}: {words} words{by}, {self.dimensions} dimensions"
 
     def matrix(self, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
-        """(V, D) The vectors of all words in a slice, in the order of `words()`."""
+        """(V, D) The vectors of all words in a slice, in the order of `words()`; read-only, copy it to change it."""
         return self.block(self.language(language), self.slice(slice))
 
     def contexts(self, language: str | None = None) -> NDArray[np.float32]:
-        """(V, D) The context vectors, in the order of `words()`."""
-        rows = self.rows.contexts(self.language(language))
-        slots = self.slot[rows.start : rows.stop]
-        if len(slots) and slots.min() < 0:
-            raise InputError("these vectors came without context vectors")
-        return self.theta[slots]
+        """(V, D) The context vectors, in the order of `words()`; read-only, copy it to change it."""
+        return self.block(self.language(language), None)
 
     def vector(self, word: str, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
         """The vector of a word in a slice."""
         index = self.language(language)
-        row = self.rows.word_start(index, self.slice(slice)) + self.rows.vocabularies[index][word]
-        vector: NDArray[np.float32] = self.theta[self.slot[row]].copy()
+        vector: NDArray[np.float32] = self.take([self.id(word, index)], index, self.slice(slice))[0]
         return vector
 
     def count(self, word: str, language: str | None = None, **slice: Any) -> int:
         """How often a word occurs, in the slices with these values or in all of them."""
         index = self.language(language)
-        return int(self.counts[index][self.chosen(slice), self.rows.vocabularies[index][word]].sum())
+        return int(self.counts[index][self.chosen(slice), self.id(word, index)].sum())
 
     def language(self, name: str | None) -> int:
         """The number of a language; with one alone it need not be named."""
         if name is None and len(self.languages) == 1:
             return 0
+        if name is not None and self.languages == [""]:
+            raise InputError(f"the vectors are of one language, which has no name: leave out language={name!r}")
         if name not in self.languages:
             raise InputError(f"say which language: language= one of {quote(self.languages)}, not {name!r}")
         return self.languages.index(name)
 
-    def chosen(self, values: dict[str, Any]) -> list[int]:
+    def id(self, word: str, language: int) -> int:
+        """The number of a word in its language, which is given by number."""
+        vocabulary = self.rows.vocabularies[language]
+        if not isinstance(word, str):
+            raise InputError(f"a word is text, not {word!r}")
+        if not len(vocabulary):
+            raise InputError(f'the language "{vocabulary.language}" has no words')
+        if word in vocabulary:
+            return vocabulary[word]
+        for other in self.rows.vocabularies:
+            if word in other:
+                raise InputError(
+                    f'"{word}" is not a word of "{vocabulary.language}", but of "{other.language}": '
+                    f'write language="{other.language}"'
+                )
+        return vocabulary[word]  # which says what words are close
+
+    def ids(self, words: str | Sequence[str], language: int) -> list[int]:
+        """The numbers of a word or of several, each once."""
+        found = [self.id(word, language) for word in dict.fromkeys(listed(words))]
+        if not found:
+            raise InputError("no words are given: name at least one")
+        return found
+
+    def chosen(self, values: Mapping[str, Any]) -> list[int]:
         """The slices with these values, all of them if none are given."""
         for column, value in values.items():
             if column not in self.columns:
@@ -117,10 +144,10 @@ class Vectors:
             if all(key[place] == value for place, value in places)
         ]
         if not found:
-            raise InputError(f"there is no slice {values}; there are {quote(self.rows.slices.keys, 12)}")
+            raise InputError(f"there is no slice {dict(values)}; there are {quote(self.rows.slices.keys, 12)}")
         return found
 
-    def slice(self, values: dict[str, Any]) -> int:
+    def slice(self, values: Mapping[str, Any]) -> int:
         """The one slice with these values."""
         found = self.chosen(values)
         if len(found) > 1:
@@ -134,7 +161,54 @@ class Vectors:
             raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(self.columns) or "nothing"}')
         return self.rows.slices.values(column)
 
-    def block(self, language: int, slice: int) -> NDArray[np.float32]:
-        """(V, D) The vectors of a language in a slice, both by number."""
-        rows = self.rows.words(language, slice)
-        return self.theta[self.slot[rows.start : rows.stop]]
+    def ordered(self, column: str) -> bool:
+        """Do the values of a column have an order of their own: are they all numbers, or periods of time?"""
+        values = self.values(column)
+        return all(map(_is_number, values)) or all(map(_PERIOD.fullmatch, values))
+
+    def slots(self, language: int, slice: int | None) -> NDArray[np.int32]:
+        """(V) Where the vectors of a language are in θ: of its words in a slice, or with None of its contexts."""
+        rows = self.rows.contexts(language) if slice is None else self.rows.words(language, slice)
+        slots = self.slot[rows.start : rows.stop]
+        if len(slots) and slots.min() < 0:
+            raise InputError("these vectors came without context vectors")
+        return slots
+
+    def take(self, ids: Sequence[int], language: int, slice: int | None) -> NDArray[np.float32]:
+        """(n, D) The vectors of some words, in a slice or as contexts, all by number."""
+        taken: NDArray[np.float32] = self.theta[self.slots(language, slice)[list(ids)]]
+        return taken
+
+    def block(self, language: int, slice: int | None) -> NDArray[np.float32]:
+        """(V, D) The vectors of a language in a slice, or as contexts, by number; a view where they lie in a row."""
+        slots = self.slots(language, slice)
+        first = int(slots[0]) if len(slots) else 0
+        in_a_row = np.array_equal(slots, np.arange(first, first + len(slots)))
+        block = self.theta[first : first + len(slots)] if in_a_row else self.theta[slots]
+        block.flags.writeable = False
+        return block
+
+    def lengths(self, language: int, slice: int | None, with_contexts: bool = False) -> NDArray[np.float32]:
+        """(V) The lengths of these vectors, or of their sums with the context vectors; kept for the next question."""
+        key = (language, slice, with_contexts)
+        if key not in self._lengths:
+            block = self.block(language, slice)
+            block = block + self.block(language, None) if with_contexts else block
+            self._lengths[key] = np.sqrt(np.einsum("vd,vd->v", block, block))
+        return self._lengths[key]
+
+
+def listed(words: str | Iterable[str] | None) -> list[str]:
+    """A word, several or none, as a list."""
+    if words is None or isinstance(words, str):
+        return [] if words is None else [words]
+    if not isinstance(words, Iterable):
+        raise InputError(f"a word is text, not {words!r}")
+    return list(words)
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return isfinite(float(value))
+    except ValueError:
+        return False

@@ -7,6 +7,7 @@ V words.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -44,7 +45,14 @@ class Vocabulary:
         try:
             return self._ids[word]
         except KeyError:
-            raise InputError(f'"{word}" is not in the vocabulary ({len(self):,} words)') from None
+            close = self.close(word)
+            instead = f"; close to it are {', '.join(close)}" if close else ""
+            raise InputError(f'"{word}" is not in the vocabulary ({len(self):,} words){instead}') from None
+
+    def close(self, word: str, most: int = 3) -> list[str]:
+        """Words that are written nearly like this one, for a message about one that is not known."""
+        folded = {known.casefold(): known for known in reversed(self.words)}  # of two alike, the more frequent one
+        return [folded[match] for match in get_close_matches(word.casefold(), folded, most, 0.7)]
 
     def __repr__(self) -> str:
         of = f" of {self.language}" if self.language else ""

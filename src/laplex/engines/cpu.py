@@ -7,7 +7,9 @@ P parameters, T fixed targets behind them, W padded dimensions.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -91,7 +93,7 @@ class Cpu:
             problem.vocabulary_start,
         )
         self._parameters = kernels.Parameters(problem.slot, state.theta, state.note)
-        self._edges = _cut_into_visits(problem.graph, problem.visits, state.note)
+        self._edges = _cut_into_visits(problem, state.note)
         self._lanes = (np.int8(0),) * (state.theta.shape[1] // kernels.LANE)
         self._kernel = kernels.cbow if problem.likelihood == "cbow" else kernels.sgns
         edges = np.unique(np.searchsorted(problem.offsets, np.arange(0, problem.offsets[-1], piece)))
@@ -105,36 +107,36 @@ class Cpu:
     def _run(self, settings: kernels.Settings, first: int, last: int, kept: object, totals: object) -> None:
         self._kernel(self._lanes, self._text, self._parameters, self._edges, settings, first, last, kept, totals)
 
-    def run(self, epoch: Epoch, report: Callable[[float], None]) -> tuple[int, float]:
-        """One pass over the text. Gives the tokens read and the mean log likelihood of a token on the way."""
-        order = np.random.default_rng([epoch.seed, 3, epoch.number]).permutation(len(self._pieces))
-        numbered = iter(enumerate(order.tolist()))
+    @property
+    def pieces(self) -> int:
+        return len(self._pieces)
+
+    def run(
+        self, epoch: Epoch, report: Callable[[float], None], begin: int = 0, seconds: float = math.inf
+    ) -> tuple[int, NDArray[np.float64]]:
+        """A pass over the text from piece `begin` of its order on, to the end or for so many seconds.
+
+        Gives the piece to go on from, and (3) the tokens read, the log likelihood of some of them, and their number.
+        """
+        order = np.random.default_rng([epoch.seed, 3, epoch.number]).permutation(self.pieces)
+        numbers = iter(range(begin, self.pieces))
         lock, stop = threading.Lock(), threading.Event()
         totals = [np.zeros(3) for _ in range(epoch.threads)]
         errors: list[BaseException] = []
-        done = [0]
+        taken = [begin]
+        started = time.monotonic()
 
         def work(mine: NDArray[np.float64]) -> None:
             kept = np.empty(self._longest, np.int32)
             try:
-                while not stop.is_set():
+                while not stop.is_set() and (time.monotonic() - started < seconds or taken[0] == begin):
                     with lock:
-                        number, piece = next(numbered, (0, -1))
-                        done[0] = max(done[0], number)
-                    if piece < 0:
-                        return
-                    share = (epoch.number + number / len(order)) / epoch.of
-                    rate = epoch.rate * max(1.0 - share, FLOOR)
-                    settings = kernels.Settings(
-                        self.problem.window,
-                        self.problem.negatives,
-                        epoch.block,
-                        epoch.drawn,
-                        rate,
-                        ((epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number) & (2**63 - 1),
-                    )
-                    first, last = self._pieces[piece].tolist()
-                    self._run(settings, first, last, kept, mine)
+                        number = next(numbers, -1)
+                        if number < 0:
+                            return
+                        taken[0] = number + 1
+                    first, last = self._pieces[order[number]].tolist()
+                    self._run(self._settings(epoch, number), first, last, kept, mine)
             except BaseException as error:
                 errors.append(error)
 
@@ -144,15 +146,21 @@ class Cpu:
         try:
             while alive := [thread for thread in threads if thread.is_alive()]:
                 alive[0].join(0.1)
-                report(done[0] / len(order))
+                report(taken[0] / self.pieces)
         finally:
             stop.set()
             for thread in threads:
                 thread.join()
         if errors:
             raise errors[0]
-        read, likelihood, watched = np.sum(totals, axis=0)
-        return int(read), float(likelihood / max(watched, 1.0))
+        return taken[0], np.sum(totals, axis=0)
+
+    def _settings(self, epoch: Epoch, number: int) -> kernels.Settings:
+        """What the kernel needs to know for a piece: its step size, and a seed of its own."""
+        share = (epoch.number + number / self.pieces) / epoch.of
+        seed = ((epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number) & (2**63 - 1)
+        rate = epoch.rate * max(1.0 - share, FLOOR)
+        return kernels.Settings(self.problem.window, self.problem.negatives, epoch.block, epoch.drawn, rate, seed)
 
     def log_prior(self, graph: Graph) -> float:
         """The log prior of θ under a part of the graph, up to its constant."""
@@ -162,12 +170,12 @@ class Cpu:
         return float(-0.5 * ridge - 0.5 * cost)
 
     def fill(self) -> None:
-        """Give the rows that were never read their exact optimum under the prior, the others held.
+        """Give the rows that no gradient has touched their exact optimum under the prior, the others held.
 
         For each such row i: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
         """
         graph, theta = self.problem.graph, self.state.theta
-        unread = np.flatnonzero(self.problem.visits == 0)
+        unread = np.flatnonzero(self.state.note[: self.problem.parameters, kernels.ACC] == np.float32(START))
         if not len(unread):
             return
         place = np.full(len(theta), -1)
@@ -189,15 +197,19 @@ class Cpu:
         theta[unread] = splu(matrix.tocsc()).solve(known @ theta.astype(np.float64))
 
 
-def _cut_into_visits(graph: Graph, visits: NDArray[np.float64], note: NDArray[np.float32]) -> kernels.Edges:
+def _cut_into_visits(problem: Problem, note: NDArray[np.float32]) -> kernels.Edges:
     """Cut the prior into what each visit of a row gets.
 
     A row takes its prior with probability q = min(1, PRIOR_VISITS/visits) when it is visited. An undirected edge is
-    met from both ends, so a visit carries a/(visits_i + visits_j)/q; a directed one from its first end only.
+    met from both ends, so a visit carries a/(visits_i + visits_j)/q; a directed one from its first end only. A row
+    that is never read is visited where it is drawn as a negative.
     """
-    rows = len(graph)
+    graph, rows = problem.graph, len(problem.graph)
+    unread = problem.visits == 0
+    visits = np.where(unread, _draws(problem), problem.visits)
     chance = np.minimum(1.0, PRIOR_VISITS / np.maximum(visits, 1e-12)) * (visits > 0)
-    note[:rows, kernels.CHANCE] = chance
+    note[:rows, kernels.CHANCE] = chance * ~unread
+    note[:rows, kernels.UNREAD] = chance * unread
     note[:rows, kernels.RIDGE] = np.divide(graph.diagonal, visits * chance, out=np.zeros(rows), where=visits > 0)
     both = ~graph.directed & (graph.second < rows)
     one = np.concatenate([graph.first, graph.second[both]])
@@ -213,6 +225,20 @@ def _cut_into_visits(graph: Graph, visits: NDArray[np.float64], note: NDArray[np
         np.clip(weight / taken, -1e30, 1e30)[order].astype(np.float32),
         mutual[order],
     )
+
+
+def _draws(problem: Problem) -> NDArray[np.float64]:
+    """(P) How often a parameter is drawn as a negative in an epoch, if a block draws as many as it has tokens."""
+    sizes = np.diff(problem.offsets) * ~problem.held_out
+    starts, place = np.unique(problem.word_start, return_inverse=True)
+    tokens = np.bincount(place, sizes)
+    language = np.zeros(len(starts), np.int64)
+    language[place] = problem.language
+    draws = np.zeros(len(problem.slot))
+    for start, number, size in zip(starts.tolist(), language.tolist(), tokens.tolist(), strict=True):
+        noise = problem.noise[slice(*problem.vocabulary_start[number : number + 2])]
+        draws[start : start + len(noise)] += size * noise
+    return np.bincount(problem.slot, draws, problem.parameters).astype(np.float64)
 
 
 def _alias(probability: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:

@@ -51,12 +51,13 @@ class Text(NamedTuple):
 class Parameters(NamedTuple):
     slot: NDArray[np.int32]  # row → parameter: tied rows share one
     theta: NDArray[np.float32]  # (P, W)
-    note: NDArray[np.float32]  # (P, 4), what goes with a row, side by side in memory: see the next three
+    note: NDArray[np.float32]  # (P, 4), what goes with a row, side by side in memory: see the next four
 
 
 ACC = 0  # Adagrad's accumulator, the running sum of mean squared gradients
 CHANCE = 1  # that a visit takes its share of the prior
 RIDGE = 2  # the diagonal's share then
+UNREAD = 3  # the same chance for a row that is never read, but drawn as a negative
 
 
 class Edges(NamedTuple):
@@ -167,17 +168,17 @@ def _products(lanes, left, right, out, rows, columns):
 
 
 @_fast
-def _combine(lanes, weights, rows, out, count, terms, carry):
-    """out[i] = carry out[i] + Σ_k weights[i, k] rows[k], for i < count, k < terms; terms a multiple of 8."""
+def _combine(lanes, weights, rows, out, at, count, first, last, carry):
+    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by eights."""
     width = LANE * len(lanes)
-    for k in range(0, terms, 8):
+    for k in range(first, last, 8):
         for i in range(count):
             w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
             w4, w5, w6, w7 = weights[i, k + 4], weights[i, k + 5], weights[i, k + 6], weights[i, k + 7]
             for d in range(width):
                 low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
                 high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
-                out[i, d] = carry * out[i, d] + (low + high)
+                out[at + i, d] = carry * out[at + i, d] + (low + high)
         carry = F(1.0)
 
 
@@ -295,14 +296,14 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
     slot, theta, note = parameters
     start, other, edge, both = edges
     state = _seed(settings.seed)
-    sums = np.zeros((block + 2 * window + 1, width), np.float32)  # running sums of context rows
-    h = np.zeros((block, width), np.float32)
-    d_h = np.zeros((block, width), np.float32)  # gradients with respect to h ...
-    d_sums = np.zeros((block + 1, width), np.float32)  # ... and their running sums
+    h = np.zeros((block, width), np.float32)  # window sums
+    ring = (2 * block + 2 * window) // block * block
+    d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h: of token i in row i % ring
+    total = np.zeros(width, np.float32)  # their sum over a window
     negative = np.empty((drawn, width), np.float32)
     d_negative = np.zeros((drawn, width), np.float32)
     slots = np.empty(drawn, np.int64)
-    scores = np.empty((block, drawn), np.float32)
+    scores = np.zeros((block, drawn), np.float32)
     scores_turned = scores.T
     flat = scores.reshape(block * drawn)
     bits = np.empty(block * drawn, np.int32)
@@ -320,30 +321,40 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
             continue
         totals[0] += length
         words, contexts = word_start[document], context_start[document]
+        for d in range(width):
+            total[d] = F(0.0)
+        done = 0
         for begin in range(0, length, block):
             size = min(block, length - begin)
-            low, high = max(0, begin - window), min(length, begin + size + window)
-            padded = (size + 7) // 8 * 8
             blocks += 1
             watched = blocks & 31 == 1
-            # forward: window sums
             _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
             _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
-            for j in range(low, high):
-                c = slot[contexts + kept[j]]
-                n = j - low
+            # forward: window sums, the first one by its terms, the others by what enters and leaves
+            for d in range(width):
+                h[0, d] = F(0.0)
+            for j in range(max(0, begin - window), min(length, begin + window + 1)):
+                if j != begin:
+                    c = slot[contexts + kept[j]]
+                    for d in range(width):
+                        h[0, d] += theta[c, d]
+            ahead = min(length, begin + block + window)
+            _ask(lanes, theta, note, slot, contexts, kept, ahead, min(length, ahead + block))
+            for b in range(1, size):
+                i = begin + b
+                old, new = slot[contexts + kept[i - 1]], slot[contexts + kept[i]]
+                enter, leave = F(0.0), F(0.0)
+                far = near = new
+                if i + window < length:
+                    enter, far = F(1.0), slot[contexts + kept[i + window]]
+                if i - 1 - window >= 0:
+                    leave, near = F(1.0), slot[contexts + kept[i - 1 - window]]
                 for d in range(width):
-                    sums[n + 1, d] = sums[n, d] + theta[c, d]
-            _ask(lanes, theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
-            for b in range(size):
-                i = begin + b - low
-                lo, hi = max(0, i - window), min(high - low, i + window + 1)
-                for d in range(width):
-                    h[b, d] = (sums[hi, d] - sums[lo, d]) - (sums[i + 1, d] - sums[i, d])
-            for b in range(size, padded):
+                    change = enter * theta[far, d] - leave * theta[near, d]
+                    h[b, d] = (h[b - 1, d] + (theta[old, d] - theta[new, d])) + change
+            for b in range(size, block):
                 for d in range(width):
                     h[b, d] = F(0.0)
-            # the tokens themselves
             for b in range(size):
                 v = slot[words + kept[begin + b]]
                 f = square = F(0.0)
@@ -352,62 +363,71 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     square += h[b, d] * h[b, d]
                 right[b], squares[b] = f, square * F(1.0 / width)
             _logistic(right, bits, size)
+            # negatives, for all tokens of the block at once
+            _gather(lanes, theta, slots, negative, drawn)
+            _products(lanes, h, negative, scores, block, drawn)
+            _logistic(flat, bits, block * drawn)
             if watched:
                 totals[2] += size
                 for b in range(size):
                     totals[1] += np.log(max(right[b], F(1e-30)))
+                for i in range(size * drawn):
+                    totals[1] += weight * np.log(max(F(1.0) - flat[i], F(1e-30)))
+            for i in range(size * drawn):
+                flat[i] *= -weight
+            for i in range(size * drawn, block * drawn):
+                flat[i] = F(0.0)
+            # the tokens themselves
+            at = begin % ring
             for b in range(size):
                 v = slot[words + kept[begin + b]]
                 e = F(1.0) - right[b]
                 note[v, ACC] += e * e * squares[b]
                 step = e * rate / np.sqrt(note[v, ACC])
+                w0, w1, w2, w3 = scores[b, 0], scores[b, 1], scores[b, 2], scores[b, 3]
+                w4, w5, w6, w7 = scores[b, 4], scores[b, 5], scores[b, 6], scores[b, 7]
                 for d in range(width):
                     r = theta[v, d]
-                    d_h[b, d] = e * r
+                    low = w0 * negative[0, d] + w1 * negative[1, d] + w2 * negative[2, d] + w3 * negative[3, d]
+                    high = w4 * negative[4, d] + w5 * negative[5, d] + w6 * negative[6, d] + w7 * negative[7, d]
+                    d_h[at + b, d] = e * r + (low + high)
                     theta[v, d] = r + step * h[b, d]
                 if _takes(note[v, CHANCE], state):  # asked here, since a call costs more than the question
                     _prior(lanes, theta, note, start, other, edge, both, v, rate)
-            # negatives, for all tokens of the block at once
-            _gather(lanes, theta, slots, negative, drawn)
-            _products(lanes, h, negative, scores, padded, drawn)
-            _logistic(flat, bits, padded * drawn)
-            if watched:
-                for i in range(size * drawn):
-                    totals[1] += weight * np.log(max(F(1.0) - flat[i], F(1e-30)))
-            for i in range(size * drawn):
-                flat[i] *= -weight
-            for i in range(size * drawn, padded * drawn):
-                flat[i] = F(0.0)
-            _combine(lanes, scores, negative, d_h, size, drawn, F(1.0))
-            _combine(lanes, scores_turned, h, d_negative, drawn, padded, F(0.0))
+            _combine(lanes, scores, negative, d_h, at, size, 8, drawn, F(1.0))
+            _combine(lanes, scores_turned, h, d_negative, 0, drawn, 0, block, F(0.0))
             for k in range(drawn):
                 _step(lanes, theta, note, slots[k], d_negative, k, rate)
-            # backward: each context row gets the gradients of the tokens in whose window it is
-            for b in range(size):
-                for d in range(width):
-                    d_sums[b + 1, d] = d_sums[b, d] + d_h[b, d]
-            for j in range(low, high):
-                place = j - begin
-                lo, hi = max(0, place - window), min(size, place + window + 1)
-                inside = 0 <= place < size
+                if _takes(note[slots[k], UNREAD], state):
+                    _prior(lanes, theta, note, start, other, edge, both, slots[k], rate)
+            # backward: a context row gets the gradients of the tokens in whose window it is, once all are known
+            stop = length if begin + size == length else begin + size - window
+            for j in range(done, stop):
+                if j == 0:
+                    for b in range(min(window, length)):
+                        for d in range(width):
+                            total[d] += d_h[b, d]
+                enter, leave = F(0.0), F(0.0)
+                own = far = near = j % ring
+                if j + window < length:
+                    enter, far = F(1.0), (j + window) % ring
+                if j - 1 - window >= 0:
+                    leave, near = F(1.0), (j - 1 - window) % ring
                 square = F(0.0)
-                if inside:
-                    for d in range(width):
-                        x = (d_sums[hi, d] - d_sums[lo, d]) - d_h[place, d]
-                        gradient[d] = x
-                        square += x * x
-                else:
-                    for d in range(width):
-                        x = d_sums[hi, d] - d_sums[lo, d]
-                        gradient[d] = x
-                        square += x * x
+                for d in range(width):
+                    t = total[d] + (enter * d_h[far, d] - leave * d_h[near, d])
+                    total[d] = t
+                    x = t - d_h[own, d]
+                    gradient[d] = x
+                    square += x * x
                 c = slot[contexts + kept[j]]
                 note[c, ACC] += square * F(1.0 / width)
                 step = rate / np.sqrt(note[c, ACC])
                 for d in range(width):
                     theta[c, d] += step * gradient[d]
-                if inside and _takes(note[c, CHANCE], state):
+                if _takes(note[c, CHANCE], state):
                     _prior(lanes, theta, note, start, other, edge, both, c, rate)
+            done = max(done, stop)
 
 
 @_fast
@@ -533,10 +553,12 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 u = -weight * uses[n] if n < count else F(0.0)
                 for k in range(drawn):
                     scores[n, k] *= u
-            _combine(lanes, scores, negative, d_alpha, count, drawn, F(1.0))
-            _combine(lanes, scores_turned, alpha, d_negative, drawn, padded, F(0.0))
+            _combine(lanes, scores, negative, d_alpha, 0, count, 0, drawn, F(1.0))
+            _combine(lanes, scores_turned, alpha, d_negative, 0, drawn, 0, padded, F(0.0))
             for k in range(drawn):
                 _step(lanes, theta, note, slots[k], d_negative, k, rate)
+                if _takes(note[slots[k], UNREAD], state):
+                    _prior(lanes, theta, note, start, other, edge, both, slots[k], rate)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 _step(lanes, theta, note, c, d_alpha, n, rate)

@@ -1,101 +1,86 @@
 """Pairs of words with weights, from wherever a user has them.
 
-A file (two words a line, or a word and several others; separated by tabs, commas or spaces; perhaps a weight last), a
-frame of two or three columns, a networkx graph, or tuples come in; a WordPairs goes out.
+A file, a frame, a networkx graph, a dict or tuples come in; WordPairs go out. What a file holds is told by its ending
+and its first line: lists (`lists.py`), tables (`tables.py`), FreeDict's dictionaries (`tei.py`), graphs (`graphs.py`).
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from laplex import formats
 from laplex.errors import InputError
+from laplex.lexicons import graphs, lists, tables, tei
+from laplex.lexicons.wordpairs import WordPairs
+from laplex.sources import Files, Frame
+
+__all__ = ["WordPairs", "read_pairs"]
 
 
-@dataclass(frozen=True)
-class WordPairs:
-    """`left[i]` and `right[i]` belong together by `weight[i]`, negative if they are to be unlike."""
+def read_pairs(
+    source: Any,
+    *,
+    separator: str | None = None,
+    weights: bool | None = None,
+    lowercase: bool = False,
+    encoding: str = "utf-8",
+) -> WordPairs:
+    """The pairs in a file, a frame, a networkx graph, a dict, or an iterable of (word, word) or (word, word, weight).
 
-    name: str
-    left: list[str]
-    right: list[str]
-    weight: NDArray[np.float64]
+    source     a list: two words a line, or a word and several others, perhaps a weight last, separated by tabs, commas
+               or spaces; or with a first line that names the columns word1, word2 and weight in any order.
+               PPDB's own format; .parquet, .jsonl; .graphml, .gml, .edgelist; .tei and .xml of FreeDict
+    separator  of a list, if its first line does not tell
+    weights    whether the last value of the lines of a list is a weight. By default it is if most lines of three
+               values or more end with a number
+    lowercase  make all words lower case, as `read` makes those of a corpus
 
-    def __len__(self) -> int:
-        return len(self.left)
+    >>> read_pairs([("dog", "hound"), ("hot", "cold", -1.0)])
+    WordPairs of the list of pairs: 2 pairs
+    """
+    pairs = _pairs(source, separator, weights, encoding)
+    if not lowercase:
+        return pairs
+    return replace(pairs, left=[word.lower() for word in pairs.left], right=[word.lower() for word in pairs.right])
 
 
-def read_pairs(source: Any) -> WordPairs:
-    """The pairs in a file, a frame, a networkx graph, or an iterable of (word, word) or (word, word, weight)."""
+def _pairs(source: Any, separator: str | None, weights: bool | None, encoding: str) -> WordPairs:
     if isinstance(source, WordPairs):
         return source
-    triples: Iterable[Any]
     if isinstance(source, (str, os.PathLike)):
-        name, triples = f'"{source}"', _of_file(Path(source))
-    elif hasattr(source, "edges") and hasattr(source, "nodes"):
-        name, triples = "the graph", source.edges(data="weight", default=1.0)
-    elif hasattr(source, "columns"):
-        name, triples = "the frame", zip(*(list(source[column]) for column in source.columns))
-    elif isinstance(source, Iterable):
-        name, triples = "the list of pairs", source
-    else:
-        raise InputError(f"cannot read pairs of words from {type(source).__name__}: pass a path, a frame or tuples")
-    left: list[str] = []
-    right: list[str] = []
-    weight: list[float] = []
-    for number, triple in enumerate(triples, 1):
-        try:
-            one, two, *rest = triple
-            left.append(str(one))
-            right.append(str(two))
-            weight.append(float(rest[0]) if rest else 1.0)
-        except (TypeError, ValueError, IndexError):
-            raise InputError(f"{name}, pair {number:,}: {triple!r} is not two words and perhaps a weight") from None
-        if not math.isfinite(weight[-1]):
-            raise InputError(f"{name}, pair {number:,}: the weight of {one} and {two} is {weight[-1]}")
-    if not left:
-        raise InputError(f"{name} has no pairs of words")
-    return WordPairs(name, left, right, np.array(weight))
+        return _of_file(Path(source), separator, weights, encoding)
+    if hasattr(source, "edges") and hasattr(source, "nodes"):
+        return graphs.of_graph(source, "the graph")
+    if tables.is_frame(source):
+        return tables.pairs_of(Frame(source), "the frame")
+    if isinstance(source, Mapping):
+        return WordPairs.of("the dict", _of_mapping(source))
+    if isinstance(source, Iterable):
+        return WordPairs.of("the list of pairs", source)
+    raise InputError(f"cannot read pairs of words from {type(source).__name__}: pass a path, a frame or tuples")
 
 
-def _of_file(path: Path) -> Iterator[tuple[str, str, float]]:
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, 1):
-                words = _split(line)
-                if not words or line.startswith("#"):
-                    continue
-                weight = 1.0
-                if len(words) > 2 and (value := _number(words[-1])) is not None:
-                    weight = value
-                    words.pop()
-                if len(words) < 2:
-                    raise InputError(f'"{path}", line {number:,}: {line.strip()[:60]!r} is not two words')
-                for other in words[1:]:
-                    yield words[0], other, weight
-    except OSError as error:
-        raise InputError(f'cannot read "{path}": {error.strerror or error}') from None
-    except UnicodeDecodeError as error:
-        raise InputError(f'"{path}" is not utf-8: {error}') from None
+def _of_file(path: Path, separator: str | None, weights: bool | None, encoding: str) -> WordPairs:
+    ending = path.suffix.lower()
+    if ending in (".tei", ".xml"):
+        return tei.pairs_of(path)
+    if ending in graphs.ENDINGS:
+        return graphs.of_file(path)
+    if formats.name_of(path) in ("parquet", "jsonl"):
+        return tables.pairs_of(Files([path], encoding, "lines"), f'"{path}"')
+    return lists.pairs_of(path, separator, weights, encoding)
 
 
-def _split(line: str) -> list[str]:
-    mark = "\t" if "\t" in line else "," if "," in line else None
-    words = [word.strip() for word in line.split(mark)]
-    if mark == "\t":  # MUSE-like lists: a word, a tab, its translations
-        words = [part for word in words for part in word.split()]
-    return [word for word in words if word]
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _of_mapping(source: Mapping[Any, Any]) -> Iterator[tuple[Any, ...]]:
+    """A word and its partner, its partners, or its partners with their weights."""
+    for word, others in source.items():
+        if isinstance(others, Mapping):
+            yield from ((word, other, weight) for other, weight in others.items())
+        elif isinstance(others, Iterable) and not isinstance(others, (str, bytes)):
+            yield from ((word, other) for other in others)
+        else:
+            yield word, others

@@ -1,0 +1,82 @@
+"""Where an interrupted run goes on from, and what is left of one that went wrong.
+
+The arrays of an engine's state and a Position come in, and come back in the next run of the same kind. P parameters,
+D dimensions.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex import storage
+from laplex.errors import InputError
+from laplex.progress import say
+
+
+@dataclass
+class Position:
+    """How far a run has come: its finished epochs, and within the next one the piece to go on from."""
+
+    history: list[dict[str, Any]] = field(default_factory=list)
+    piece: int = 0
+    totals: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # of the pieces before it
+    seconds: float = 0.0  # that they took
+
+
+class Checkpoint:
+    """A folder with the state of a run; without a folder nothing is kept."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None, identity: dict[str, Any], quiet: bool) -> None:
+        self._folder = folder
+        self._identity = identity
+        self._quiet = quiet
+
+    def resume(self, state: Mapping[str, NDArray[Any]]) -> Position:
+        """Take the state of an interrupted run of the same kind, if there is one, into these arrays."""
+        if self._folder is None or not storage.exists(self._folder):
+            return Position()
+        saved = storage.load(self._folder, "checkpoint")
+        if saved.settings["identity"] != storage.as_json(self._identity):
+            raise InputError(
+                f'"{Path(self._folder)}" is the checkpoint of another model, text or training: name another folder'
+            )
+        for name, array in state.items():
+            array[:] = saved.arrays[name]
+        position = Position(**saved.settings["position"])
+        position.totals = np.array(position.totals)
+        within = f" and {position.piece:,} pieces of the next" if position.piece else ""
+        say(f"going on after epoch {len(position.history)}{within}", quiet=self._quiet)
+        return position
+
+    def save(self, state: Mapping[str, NDArray[Any]], position: Position) -> None:
+        if self._folder is not None:
+            told = vars(position) | {"totals": position.totals.tolist()}
+            storage.save(self._folder, "checkpoint", {"identity": self._identity, "position": told}, dict(state))
+
+
+class LastGood:
+    """The vectors after the last epoch that went well, in a file without a name that is gone with the process."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as this object
+        self._shape: tuple[int, ...] | None = None
+
+    def keep(self, theta: NDArray[np.float32]) -> None:
+        self._file.seek(0)
+        theta.tofile(self._file)
+        self._shape = theta.shape
+
+    def take(self) -> NDArray[np.float32] | None:
+        """(P, D) What was kept last, if anything was."""
+        if self._shape is None:
+            return None
+        self._file.seek(0)
+        return np.fromfile(self._file, np.float32).reshape(self._shape)

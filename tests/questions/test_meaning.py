@@ -1,0 +1,199 @@
+"""Positions on a dimension of meaning, and the vector that groups share."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import planted
+import pytest
+import small
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import laplex as lx
+from laplex.questions.belief import beliefs, mean_of
+
+
+@pytest.fixture
+def model():
+    return planted.plant()
+
+
+# Projection
+
+
+def test_positions_are_cosines_with_the_difference_of_the_poles(model):
+    found = model.embeddings.project(["w10", "w04"], axis=(["w01", "w02"], ["w03"]))
+    assert list(found.columns) == ["word", "party", "year", "position", "count"]
+    assert found["word"].tolist() == ["w10"] * 6 + ["w04"] * 6
+    for row in found.itertuples():
+        x = planted.unit(model.x[model.keys.index((row.party, row.year))])
+        axis = (x[1] + x[2]) / 2 - x[3]
+        assert row.position == pytest.approx(planted.cosine(x[model.words.index(row.word)], axis), abs=1e-6)
+        assert row.count == model.count(row.word, row.party, row.year)
+
+
+def test_a_pole_may_be_one_word_and_slices_can_be_chosen(model):
+    short = model.embeddings.project("w10", axis=("w01", "w03"), party="R", year=2003)
+    long = model.embeddings.project(["w10"], axis=(["w01"], ["w03"]))
+    assert short.to_dict("records") == long.tail(1).to_dict("records")
+
+
+@given(seed=st.integers(0, 999))
+def test_exchanging_the_poles_turns_the_axis_round(seed):
+    made = planted.plant({}, seed=seed).embeddings
+    there = made.project(["w05", "w06"], axis=(["w01", "w02"], ["w03"]))["position"]
+    back = made.project(["w05", "w06"], axis=(["w03"], ["w01", "w02"]))["position"]
+    np.testing.assert_allclose(there, -back, atol=1e-6)
+    assert there.abs().max() <= 1
+
+
+def test_the_poles_of_an_axis_between_opposites_are_its_ends():
+    vocabulary = lx.Vocabulary(["rich", "poor", "middling", "aside"], np.array([4, 3, 2, 1]))
+    made = lx.Embeddings.of([vocabulary], [[[2.0, 0], [-3.0, 0], [1.0, 1.0], [0, 5.0]]])
+    found = made.project(["rich", "poor", "middling", "aside"], axis=("rich", "poor"))
+    assert found["position"].tolist() == pytest.approx([1, -1, np.sqrt(0.5), 0])
+
+
+def test_poles_in_the_same_place_leave_no_axis(recwarn):
+    vocabulary = lx.Vocabulary(["a", "b", "c"], np.array([3, 2, 1]))
+    made = lx.Embeddings.of([vocabulary], [[[1.0, 0], [1.0, 0], [0, 1.0]]])
+    assert np.isnan(made.project("c", axis=("a", "b"))["position"]).all()
+    assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize(
+    ("axis", "message"),
+    [
+        (([], ["w03"]), "a pole of the axis is empty"),
+        (("w01", ""), "a pole of the axis is empty"),
+        ((["w01", "w03"], ["w03"]), "w03 is at both poles"),
+        (("w01", "w01"), "w01 is at both poles"),
+        (("w01",), "an axis has two poles"),
+        ("w1", "an axis has two poles"),
+        (("w01", "w02", "w03"), "an axis has two poles"),
+        (("w01", "w0"), '"w0" is not in the vocabulary'),
+    ],
+)
+def test_bad_axes_are_refused(model, axis, message):
+    with pytest.raises(lx.InputError, match=message):
+        model.embeddings.project("w10", axis)
+
+
+def test_bad_questions_of_project_are_refused(model):
+    with pytest.raises(lx.InputError, match="no words are given"):
+        model.embeddings.project([], ("w01", "w02"))
+    with pytest.raises(lx.InputError, match="no value 'X'"):
+        model.embeddings.project("w10", ("w01", "w02"), party="X")
+
+
+# Group mean
+
+
+def test_without_a_prior_the_groups_share_their_mean(model):
+    found = model.embeddings.group_mean("w07", "party", year="2001")
+    np.testing.assert_allclose(
+        found, (model.vector("w07", "D", "2001") + model.vector("w07", "R", "2001")) / 2, rtol=1e-6
+    )
+
+
+def test_a_group_that_a_year_lacks_is_not_in_its_mean():
+    model = planted.plant({"party": ("D", "I", "R"), "year": ("1", "2")}, without=(("I", "2"),))
+    found = model.embeddings.group_mean("w07", "party", year="2")
+    np.testing.assert_allclose(found, (model.vector("w07", "D", "2") + model.vector("w07", "R", "2")) / 2, rtol=1e-6)
+
+
+@given(strength=st.floats(0, 100), spread=st.floats(0.01, 100), groups=st.integers(2, 5))
+def test_the_shared_vector_is_the_most_probable_mean(strength, spread, groups):
+    """The maximum of −½ γ₀ ‖m‖² − ½ γ₁ Σ ‖ρ_s − m‖², in the words of Proposition 3, found by a general optimiser."""
+    prior = lx.Ridge(1.0) + lx.GroupMean("party", strength, spread)
+    model = planted.plant({"party": tuple("ABCDE"[:groups])}, settings=planted.prior(prior))
+    x = model.x[:, 4]
+
+    def minus_log_prior(mean):
+        gaps = x - mean
+        return (spread * mean @ mean + strength * (gaps**2).sum()) / 2, spread * mean - strength * gaps.sum(0)
+
+    best = minimize(minus_log_prior, np.zeros(x.shape[1]), jac=True, options={"gtol": 1e-9}).x
+    np.testing.assert_allclose(model.embeddings.group_mean("w04", "party"), best, atol=1e-5)
+
+
+def test_strengths_come_from_the_fitted_model_also_after_loading(tmp_path):
+    corpus = small.corpus(small.documents())
+    prior = lx.Ridge(1.0, on="contexts") + lx.GroupMean("party", 6.0, spread=2.0)
+    model = lx.Model(vary=["party"], prior=prior, dimensions=4, subsample=0.0)
+    fitted = lx.fit(model, corpus, min_count=1, epochs=2, holdout=0, quiet=True)
+    fitted.save(tmp_path / "saved")
+    whole = fitted.vector("3", party="D").astype(float) + fitted.vector("3", party="R")
+    for made in (fitted, lx.load(tmp_path / "saved")):
+        np.testing.assert_allclose(made.group_mean("3", "party"), 6 * whole / (2 + 2 * 6), rtol=1e-6)
+
+
+def test_groups_without_a_spread_share_their_mean():
+    settings = planted.prior(lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.GroupMean("year", 1.0, 5.0))
+    model = planted.plant(settings=settings)
+    np.testing.assert_allclose(
+        model.embeddings.group_mean("w07", "party", year="2001"),
+        (model.vector("w07", "D", "2001") + model.vector("w07", "R", "2001")) / 2,
+        rtol=1e-6,
+    )
+    over_years = sum(model.vector("w07", "D", year) for year in planted.YEARS)
+    np.testing.assert_allclose(model.embeddings.group_mean("w07", "year", party="D"), over_years / (5 + 3), rtol=1e-6)
+
+
+def test_no_strength_and_no_spread_leave_the_plain_mean():
+    model = planted.plant({"party": ("D", "R")}, settings=planted.prior(lx.GroupMean("party", 0.0, 0.0)))
+    np.testing.assert_allclose(model.embeddings.group_mean("w07", "party"), model.x[:, 7].mean(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "say which slice: year= is not given"),
+        ({"party": "D", "year": "2000"}, 'over all of "party": leave out party='),
+        ({"column": "color"}, 'do not vary by "color"'),
+        ({"word": "w0", "year": "2000"}, '"w0" is not in the vocabulary'),
+        ({"year": "1999"}, "no value '1999'"),
+    ],
+)
+def test_bad_questions_of_group_mean_are_refused(model, options, message):
+    with pytest.raises(lx.InputError, match=message):
+        model.embeddings.group_mean(**({"word": "w07", "column": "party"} | options))
+
+
+def test_two_means_of_one_column_are_refused():
+    prior = lx.GroupMean("party", 1.0, 2.0) + lx.GroupMean("party", 3.0, 4.0)
+    made = planted.plant({"party": ("D", "R")}, settings=planted.prior(prior)).embeddings
+    with pytest.raises(lx.InputError, match='the prior has 2 GroupMeans on "party"'):
+        made.group_mean("w07", "party")
+
+
+def test_one_group_has_no_mean_to_share():
+    with pytest.raises(lx.InputError, match="one value only"):
+        planted.plant({"party": ("D",)}).embeddings.group_mean("w07", "party")
+
+
+# What the prior said
+
+
+@given(column=st.text(), strength=st.floats(0, 1e300), spread=st.floats(0, 1e300))
+def test_beliefs_are_read_back_from_the_settings(column, strength, spread):
+    prior = (
+        lx.Ridge(1.0)
+        + lx.Pairs([("a", "b")], [4.0])
+        + lx.GroupMean(column, strength, spread)
+        + lx.Chain(column, np.float64(strength), start=spread)
+        + lx.Chain("year", np.inf)
+    )
+    settings = json.loads(json.dumps({"model": lx.Model(prior=prior).settings()}, allow_nan=False))
+    (mean,) = beliefs(settings, "GroupMean")
+    assert mean == {"kind": "GroupMean", "column": column, "strength": strength, "spread": spread}
+    assert [part["strength"] for part in beliefs(settings, "Chain")] == [strength, "inf"]
+    assert mean_of(settings, column) == (strength, spread)
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": {}}, planted.prior(lx.Ridge(1.0))])
+def test_models_without_such_beliefs_have_none(settings):
+    assert list(beliefs(settings, "Chain")) == []
