@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import laplex as lx
+from laplex.tokens import Slices
 
-COMMANDS = ["info", "fit", "demo", "cache"]
+QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "trajectory", "project"]
+COMMANDS = ["info", "fit", "demo", "cache", *QUESTIONS, "evaluate", "export", "pairs"]
 
 
 @pytest.fixture
@@ -80,6 +84,119 @@ def test_demo_fits_shows_words_and_keeps_the_model(laplex, tmp_path):
     assert result.stderr == ""
     assert "Words that the parties use most differently" in result.stdout
     assert len(lx.load(tmp_path / "union").slices) == 10
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model by party and year whose every vector is known."""
+    folder = tmp_path_factory.mktemp("models") / "model"
+    words = ["tax", "[bold]", "=cmd", "rich", "poor", "oak", "elm", "ash", "sun", "sea"]
+    keys = tuple((party, year) for party in "DR" for year in ("2000", "2001", "2002"))
+    vectors = np.random.default_rng(1).normal(size=(len(keys), len(words), 8))
+    counts = np.arange(1, 1 + len(keys) * len(words)).reshape(len(keys), len(words))
+    slices = Slices(("party", "year"), keys, np.empty(0, np.int32))
+    vocabulary = lx.Vocabulary(words, counts.sum(0))
+    lx.Embeddings.of([vocabulary], [vectors], slices=slices, counts=[counts]).save(folder)
+    return folder
+
+
+def read_csv(path):
+    frame = pd.read_csv(path, dtype={"year": str, "from": str, "to": str})
+    return frame.apply(lambda column: column.str.removeprefix("'") if pd.api.types.is_string_dtype(column) else column)
+
+
+ANSWERS = {
+    "neighbors tax --party D -k 3": lambda m: m.neighbors(positive=["tax"], k=3, party="D"),
+    "neighbors tax rich --negative poor --party=R --year 2001": lambda m: m.neighbors(
+        positive=["tax", "rich"], negative="poor", party="R", year="2001"
+    ),
+    "similarity tax sea --party D": lambda m: m.similarity("tax", "sea", party="D"),
+    "contrast party --top 4 --year 2001": lambda m: m.contrast("party", 4, year="2001"),
+    "contrast party --word tax --word oak --measure cosine": lambda m: m.contrast(
+        "party", words=["tax", "oak"], measure="cosine"
+    ),
+    "distance tax sea --across party --along year": lambda m: m.distance(["tax", "sea"], "party", "year"),
+    "drift year --top 3 --party D": lambda m: m.drift("year", 3, party="D"),
+    "drift year --steps --word tax": lambda m: m.drift("year", words=["tax"], steps=True),
+    "trajectory tax --to sea --party D": lambda m: m.trajectory("tax", to=["sea"], party="D"),
+    "project tax =cmd --plus rich --minus poor --year 2000": lambda m: m.project(
+        ["tax", "=cmd"], axis=(["rich"], ["poor"]), year="2000"
+    ),
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_a_question_is_answered_on_the_screen_and_in_files(laplex, model, tmp_path, question):
+    command, *rest = question.split()
+    table, chart = tmp_path / "a.csv", tmp_path / "a.svg"
+    result = laplex(command, model, *rest, "--csv", table, "--plot", chart)
+    assert result.returncode == 0, result.stderr
+    expected = ANSWERS[question](lx.load(model))
+    pd.testing.assert_frame_equal(read_csv(table), expected.reset_index(drop=True), check_dtype=False)
+    assert all(word in result.stdout for word in expected["word"])
+    assert chart.read_text().startswith("<svg")
+
+
+def test_formulas_are_neutral_in_tables(laplex, model, tmp_path):
+    laplex("contrast", model, "party", "--word", "=cmd", "--csv", tmp_path / "a.csv")
+    assert "'=cmd," in (tmp_path / "a.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["neighbors", "taxes"], '"taxes" is not in the vocabulary'),
+        (["neighbors", "tax", "--party", "X"], "\"party\" has no value 'X'; it has D, R"),
+        (["neighbors", "tax", "--color", "red"], 'vectors do not vary by "color"'),
+        (["neighbors", "tax", "--party"], "--party has no value"),
+        (["contrast", "party", "tax"], '"tax" is one argument too many'),
+        (["similarity", "tax"], "similarity takes two words, not 1"),
+        (["trajectory", "tax", "sea"], "trajectory takes one word, not 2"),
+        (["drift", "party"], '"party" has no order'),
+        (["contrast", "party", "--plot", "a.gif"], "has to end in"),
+        (["export", "a.doc"], "has no ending that vectors can be written to"),
+        (["export", "a.vec"], "say which slice: party=, year= is not given"),
+    ],
+)
+def test_a_question_that_cannot_be_answered(laplex, model, arguments, message):
+    command, *rest = arguments
+    result = laplex(command, model, *rest)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_export_writes_what_load_word2vec_reads(laplex, model, tmp_path):
+    assert laplex("export", model, tmp_path / "d.bin", "--party", "D", "--year", "2001").returncode == 0
+    read = lx.load_word2vec(tmp_path / "d.bin")
+    np.testing.assert_array_equal(read.matrix(), lx.load(model).matrix(party="D", year="2001"))
+
+
+def test_evaluate_scores_models_side_by_side(laplex, model, tmp_path, write):
+    sets = write("set.tsv", "tax\tsea\t3\noak\telm\t9\nrich\tpoor\t5\nsun\tash\t1\n")
+    copy = tmp_path / "copy"
+    lx.load(model).save(copy)
+    chosen = ("--party", "D", "--year", "2000")
+    result = laplex("evaluate", model, copy, *chosen, "--similarity", sets, "--csv", tmp_path / "scores.csv")
+    assert result.returncode == 0, result.stderr
+    scores = read_csv(tmp_path / "scores.csv")
+    expected = lx.evaluation.similarity(lx.load(model), sets, party="D", year="2000")
+    for name in ("model", "copy"):
+        own = scores[scores["model"] == name]
+        np.testing.assert_allclose(own["spearman"], expected["spearman"])
+    assert laplex("evaluate", model, model, *chosen).returncode == 1
+
+
+def test_pairs_come_from_definitions(laplex, write, tmp_path):
+    path = write("words.tsv", "word\tdefinition\ndog\ta barking animal\nanimal\tsuch as a dog\ncat\ta small animal\n")
+    result = laplex("pairs", path, "--out", tmp_path / "strong.tsv", "--weak", tmp_path / "weak.tsv")
+    assert result.returncode == 0, result.stderr
+    found = lx.lexicons.definitions(path)
+    assert result.stdout.strip() == found.summary().strip()
+    strong = lx.lexicons.read_pairs(tmp_path / "strong.tsv")
+    assert {frozenset(pair) for pair in zip(strong.left, strong.right)} == {frozenset(("dog", "animal"))}
+    weak = lx.lexicons.read_pairs(tmp_path / "weak.tsv")
+    assert {"cat", "animal"} in [set(pair) for pair in zip(weak.left, weak.right)]
 
 
 def test_cache_tells_what_it_holds_and_clears_it(laplex, path, cache):

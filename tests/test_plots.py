@@ -119,7 +119,7 @@ def test_where_nothing_can_be_written(tmp_path):
     with pytest.raises(lx.StorageError, match="cannot write"):
         plots.lines(distances()).save(tmp_path / "missing" / "chart.svg")
     (tmp_path / "chart.svg").mkdir()
-    with pytest.raises(lx.StorageError, match="cannot write"):
+    with pytest.raises(lx.StorageError, match="is a folder"):
         plots.lines(distances()).save(tmp_path / "chart.svg")
 
 

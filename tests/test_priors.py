@@ -181,9 +181,9 @@ def test_translations_are_understood_in_either_order(two_languages):
 
 
 def test_an_unknown_language_is_refused(two_languages):
-    with pytest.raises(lx.InputError, match=r"languages en, it.*'fr'"):
+    with pytest.raises(lx.InputError, match=r"one of en, it, not 'fr'"):
         lx.Pairs([("dog", "cat")], language="fr").graph(two_languages)
-    with pytest.raises(lx.InputError, match="say which one"):
+    with pytest.raises(lx.InputError, match="say which language"):
         lx.Pairs([("dog", "cat")]).graph(two_languages)
 
 
@@ -306,3 +306,85 @@ def test_a_prior_is_written_as_one_would_write_it():
 def test_a_prior_and_a_number_do_not_add():
     with pytest.raises(TypeError):
         lx.Ridge(1.0) + 2.0
+
+
+# A strength of its own for each edge
+
+
+def weights(graph):
+    return sorted(graph.weight.tolist())
+
+
+def test_groups_may_be_joined_by_different_strengths():
+    rows = small.documents(count=60)
+    rows += [row | {"party": "I"} for row in rows]
+    where = small.layout(rows, ["party"])
+    words = len(where.vocabularies[0])
+    graph = lx.Groups("party", {("R", "D"): 2.0, ("D", "I"): math.inf}).graph(where)
+    assert weights(graph) == [0.0] * words + [2.0] * words + [math.inf] * words
+    tied = graph.weight == math.inf
+    assert set(graph.first[tied] // words) == {0}
+    assert set(graph.second[tied] // words) == {1}
+
+
+def test_steps_of_a_chain_may_have_different_strengths():
+    where = small.layout(small.documents(), ["year"])
+    first, second, third = where.slices.values("year")
+    graph = lx.Chain("year", {(first, second): 2.0, (second, third): 5.0}).graph(where)
+    words = len(where.vocabularies[0])
+    assert weights(graph) == [2.0] * words + [5.0] * words
+
+
+@pytest.mark.parametrize("key", [("D", "X"), "D", ("D", "D"), ("D", "R", "R")])
+def test_strengths_of_values_that_are_not_there_are_refused(key):
+    where = small.layout(small.documents(), ["party"])
+    with pytest.raises(lx.InputError, match='not two values of "party"; it has D, R'):
+        lx.Groups("party", {key: 1.0}).graph(where)
+
+
+def test_a_ridge_and_an_anchor_may_differ_by_word():
+    where = small.layout(small.documents(), ["party"])
+    vocabulary = where.vocabularies[0]
+    diagonal = lx.Ridge({"0": 3.0, "unknown": 1.0}, on="words").graph(where).diagonal
+    assert np.flatnonzero(diagonal).tolist() == [where.words(0, slice)[vocabulary["0"]] for slice in (0, 1)]
+    assert set(diagonal) == {0.0, 3.0}
+    anchor = lx.Anchor({"0": np.ones(2), "1": np.zeros(2)}, {"0": 4.0}).graph(where)
+    assert weights(anchor) == [0.0, 0.0, 4.0, 4.0]
+    with pytest.raises(lx.InputError, match="none of the 1 words that strengths are given for"):
+        lx.Ridge({"unknown": 1.0}).graph(where)
+
+
+def test_pairs_and_edges_may_each_have_their_own_strength():
+    where = small.layout(small.documents())
+    pairs = [("0", "1", 2.0), ("nobody", "1"), ("2", "3", -1.0), ("4", "5")]
+    graph = lx.Pairs(pairs, [3.0, 9.0, 5.0, math.inf]).graph(where)
+    assert (graph.weight * graph.sign).tolist() == [6.0, -5.0, math.inf]
+    own = lx.Graph.from_frame(pd.DataFrame({"a": ["0", "nobody", "2"], "b": ["1", "1", "3"]}))
+    assert weights(lx.Edges(own, np.array([1.0, 2.0, 3.0])).graph(where)) == [1.0, 3.0]
+    with pytest.raises(lx.InputError, match="the list of pairs has 4 edges, and there are 2 strengths"):
+        lx.Pairs(pairs, [1.0, 2.0])
+    with pytest.raises(lx.InputError, match="the graph has 3 edges, and there are 1 strengths"):
+        lx.Edges(own, [1.0])
+    with pytest.raises(lx.InputError, match="a strength is a number from 0, not -1"):
+        lx.Pairs(pairs, [1.0, 2.0, -1.0, 4.0])
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_an_anchor_is_read_from_a_file(tmp_path, binary):
+    where = small.layout(small.documents())
+    path = tmp_path / "vectors.bin"
+    vectors = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    lx.word2vec.write(path, ["0", "nobody"], vectors, binary)
+    anchor = lx.Anchor(path, 2.0)
+    np.testing.assert_array_equal(anchor.graph(where).targets, vectors[:1])
+    assert anchor.coverage(where) == f"1 of {len(where.vocabularies[0])} words have a vector to be anchored to"
+    assert repr(anchor) == 'Anchor(2 vectors, 2.0, on="words")'
+
+
+def test_a_directed_graph_keeps_its_direction():
+    where = small.layout(small.documents())
+    graph = nx.DiGraph([("0", "1")])
+    assert lx.Pairs(graph).graph(where).directed.all()
+    assert not lx.Pairs(graph.to_undirected()).graph(where).directed.any()
+    with pytest.raises(lx.InputError, match="the graph is directed, but translations join both ways"):
+        lx.Translations(graph)

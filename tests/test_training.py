@@ -73,7 +73,7 @@ def test_without_held_out_documents_there_is_nothing_to_judge_by(speeches):
     assert fit(model(), speeches, holdout=0.0, epochs=1).history["held_out"].isna().all()
 
 
-def test_words_of_held_out_documents_alone_are_filled_by_the_prior():
+def test_words_of_held_out_documents_alone_are_known_by_their_absence():
     rows = small.documents(count=40)
     probe = lx.Tokens.of(small.corpus(rows), min_count=1, quiet=True)
     held_out = make_problem(model(), probe, small.layout(rows, ["party"]), 0.5, 1).held_out
@@ -82,8 +82,10 @@ def test_words_of_held_out_documents_alone_are_filled_by_the_prior():
         if out:
             row["text"] = [*row["text"], "unseen"]
     fitted = fit(model(prior=lx.Ridge(1.0)), small.corpus(rows), holdout=0.5, epochs=2)
+    usual = np.array([fitted.count(word) for word in fitted]) @ fitted.contexts()
     for party in "DR":
-        np.testing.assert_array_equal(fitted.vector("unseen", party=party), np.zeros(8))
+        assert 0 < np.linalg.norm(fitted.vector("unseen", party=party)) < 5
+        assert fitted.vector("unseen", party=party) @ usual < 0
 
 
 def test_early_stopping(speeches):
@@ -168,21 +170,55 @@ def test_values_that_are_not_finite_end_the_run(speeches):
         fit(chosen, speeches, rate=0.7)
 
 
-def test_the_last_good_checkpoint_is_kept(speeches, tmp_path, monkeypatch):
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_the_last_good_state_is_kept(speeches, tmp_path, monkeypatch, checkpoint):
     run = cpu.Cpu.run
 
-    def run_and_fail(self, epoch, report):
-        done = run(self, epoch, report)
+    def run_and_fail(self, epoch, *rest):
+        done = run(self, epoch, *rest)
         if epoch.number == 2:
             self.state.theta[0], self.state.note[0] = np.inf, np.nan
         return done
 
+    good = fit(model(), speeches, patience=2, checkpoint=tmp_path / "good")
     monkeypatch.setattr(cpu.Cpu, "run", run_and_fail)
-    with pytest.raises(DivergedError, match=r"last good epoch is in .*run"):
-        fit(model(), speeches, checkpoint=tmp_path / "run")
-    saved = storage.load(tmp_path / "run", "checkpoint")
-    assert len(saved.settings["history"]) == 2
-    assert all(np.isfinite(array).all() for array in saved.arrays.values())
+    folder = tmp_path / "run" if checkpoint else None
+    with pytest.raises(DivergedError, match="the model after epoch 2 is in the error's last_good") as failed:
+        fit(model(), speeches, checkpoint=folder)
+    left = failed.value.last_good
+    assert len(left.history) == 2
+    assert left.history["held_out"].tolist() == good.history["held_out"].tolist()[:2]
+    assert np.isfinite(left.theta).all()
+    assert len(left.contrast("party")) == 15
+    if checkpoint:
+        saved = storage.load(folder, "checkpoint")
+        assert len(saved.settings["position"]["history"]) == 2
+        assert all(np.isfinite(array).all() for array in saved.arrays.values())
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_a_run_interrupted_within_an_epoch_goes_on_bit_for_bit(speeches, tmp_path, monkeypatch, likelihood):
+    pieces = cpu.Cpu.__init__
+    monkeypatch.setattr(cpu.Cpu, "__init__", lambda self, problem, state: pieces(self, problem, state, piece=500))
+    chosen = model(likelihood=likelihood, subsample=1e-2)
+    whole = fit(chosen, speeches, epochs=2)
+    save, left = storage.save, iter(range(4, -1, -1))
+
+    def save_and_fail(folder, kind, settings, *rest):
+        save(folder, kind, settings, *rest)
+        if kind == "checkpoint" and not next(left):
+            assert settings["position"]["piece"] > 0
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(storage, "save", save_and_fail)
+    run = {"epochs": 2, "checkpoint": tmp_path / "run", "checkpoint_minutes": 1e-9}
+    with pytest.raises(KeyboardInterrupt):
+        fit(chosen, speeches, **run)
+    monkeypatch.setattr(storage, "save", save)
+    resumed = fit(chosen, speeches, **run)
+    assert resumed.theta.tobytes() == whole.theta.tobytes()
+    columns = ["epoch", "log_likelihood", "log_prior", "held_out", "priors"]
+    pd.testing.assert_frame_equal(resumed.history[columns], whole.history[columns])
 
 
 def test_embeddings_come_back_from_disk(speeches, tmp_path):

@@ -2,12 +2,14 @@
 
 from importlib.metadata import version
 
+from laplex import baselines, evaluation, lexicons, plots, word2vec
 from laplex.corpus import Corpus, read
 from laplex.demo import demo
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError, LaplexError, StorageError
 from laplex.graph import Graph
 from laplex.model import Model
+from laplex.pretrained import from_gensim, load_word2vec
 from laplex.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, Prior, Ridge, Translations
 from laplex.tokens import Tokens
 from laplex.training import Training, fit
@@ -35,8 +37,15 @@ __all__ = [
     "Training",
     "Translations",
     "Vocabulary",
+    "baselines",
     "demo",
+    "evaluation",
     "fit",
+    "from_gensim",
+    "lexicons",
     "load",
+    "load_word2vec",
+    "plots",
     "read",
+    "word2vec",
 ]

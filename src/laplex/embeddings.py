@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex import storage
+from laplex import exchange, storage
 from laplex.errors import InputError, StorageError
 from laplex.graph import Graph
 from laplex.questions.belief import chained, mean_of
@@ -251,6 +251,25 @@ class Embeddings(Vectors):
         """
         strength, spread = mean_of(self.settings, column)
         return group_mean(self, word, column, strength=strength, spread=spread, language=language, where=slice)
+
+    def to_gensim(self, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
+        """gensim's KeyedVectors of a slice: fitted.to_gensim(party="D").most_similar("health")"""
+        return exchange.to_gensim(self, language, contexts=contexts, **slice)
+
+    def to_frame(self, language: str | None = None, **slice: Any) -> pd.DataFrame:
+        """A table of all vectors, or of the slices with these values: slice, word, count, d0, d1, …"""
+        return exchange.to_frame(self, language, **slice)
+
+    def export(self, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
+        """Write vectors for other programs, in the format that the ending of the file tells.
+
+        .txt .vec   word2vec text, .bin binary: one slice, which is to be chosen
+        .npz        NumPy: words, vectors, counts and contexts
+        .parquet    a table of all slices, or of those with the given values; .csv the same
+
+            fitted.export("democrats.vec", party="D")
+        """
+        exchange.export(self, path, language, **slice)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write to a folder, in one step; `load` reads it back."""

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
 
-from laplex import word2vec
+from laplex import storage, word2vec
 from laplex.errors import InputError, quote
 from laplex.progress import bar
 from laplex.vectors import Vectors
@@ -107,11 +107,11 @@ def export(vectors: Vectors, path: str | os.PathLike[str], language: str | None 
         to_word2vec(vectors, path, binary=ending == ".bin", language=language, **slice)
     elif ending == ".npz" and path.suffix.lower() != ".gz":
         arrays = _arrays(vectors, language, slice)
-        with word2vec.replacing(path) as file:
+        with storage.replacing(path) as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
     elif ending == ".parquet" and path.suffix.lower() != ".gz":
         table = pl.concat([_table(vectors, *part) for part in _parts(vectors, language, slice)])
-        with word2vec.replacing(path) as file:
+        with storage.replacing(path) as file:
             table.write_parquet(file)
     elif ending == ".csv":
         _write_csv(vectors, path, language, slice)
@@ -151,7 +151,7 @@ def _table(
 def _write_csv(vectors: Vectors, path: Path, language: str | None, slice: Mapping[str, Any]) -> None:
     parts = _parts(vectors, language, slice)
     many = len(vectors.chosen(slice)) * len(vectors.languages)
-    with word2vec.replacing(path) as file, bar(f"writing {path.name}") as progress:
+    with storage.replacing(path) as file, bar(f"writing {path.name}") as progress:
         for done, (labels, words, counts, matrix) in enumerate(parts):
             safe = {name: _neutral(value) for name, value in labels.items()}
             for at in range(0, len(words), word2vec.ROWS_WRITTEN):

@@ -15,6 +15,7 @@ Nothing is ever unpickled, and no header can make us allocate more than the file
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -210,6 +211,23 @@ def _appearing(folder: Path, name: Callable[[], str]) -> Iterator[BinaryIO]:
         os.replace(part, folder / name())
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file that appears at `path` whole or not at all, compressed if its name ends in .gz."""
+    path = Path(path)
+    if path.is_dir():
+        raise StorageError(f'"{path}" is a folder: give the name of a file')
+    try:
+        with _appearing(path.parent, lambda: path.name) as file:
+            if path.suffix.lower() == ".gz":
+                with gzip.GzipFile("", "wb", 6, file, 0) as compressed:
+                    yield compressed  # type: ignore[misc]
+            else:
+                yield file
+    except OSError as error:
+        raise StorageError(f'cannot write "{path}": {error.strerror or error}; nothing was changed there') from error
 
 
 def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -> tuple[str, int]:

@@ -97,13 +97,7 @@ class Vectors:
 
     def language(self, name: str | None) -> int:
         """The number of a language; with one alone it need not be named."""
-        if name is None and len(self.languages) == 1:
-            return 0
-        if name is not None and self.languages == [""]:
-            raise InputError(f"the vectors are of one language, which has no name: leave out language={name!r}")
-        if name not in self.languages:
-            raise InputError(f"say which language: language= one of {quote(self.languages)}, not {name!r}")
-        return self.languages.index(name)
+        return self.rows.language(name)
 
     def id(self, word: str, language: int) -> int:
         """The number of a word in its language, which is given by number."""

@@ -16,18 +16,18 @@ import itertools
 import math
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, StorageError
+from laplex import storage
+from laplex.errors import InputError
 from laplex.progress import bar
 
 BLOCK = 1 << 23  # bytes read at once
@@ -97,7 +97,7 @@ def write(
     path = Path(path)
     vectors = np.asarray(vectors, np.float32)
     encoded = _checked(path, words, vectors)
-    with replacing(path) as file, bar(f"writing {path.name}", quiet=quiet) as progress:
+    with storage.replacing(path) as file, bar(f"writing {path.name}", quiet=quiet) as progress:
         file.write(b"%d %d\n" % vectors.shape)
         for at in range(0, len(encoded), ROWS_WRITTEN):
             some, block = encoded[at : at + ROWS_WRITTEN], vectors[at : at + ROWS_WRITTEN]
@@ -110,26 +110,6 @@ def write(
                 text = frame.write_csv(include_header=False, separator=" ", quote_style="never")
                 file.write(text.encode())
             progress.update(at / len(encoded))
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that appears at `path` whole or not at all, compressed if the name ends in .gz."""
-    part = path.parent / f".part-{os.getpid()}-{secrets.token_hex(4)}"
-    try:
-        with open(part, "wb") as file:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile("", "wb", 6, file, 0) as compressed:
-                    yield compressed  # type: ignore[misc]
-            else:
-                yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        raise StorageError(f'cannot write "{path}": {error.strerror or error}; nothing was changed there') from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 # Reading

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,8 @@ import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, StorageError
+from laplex import storage
+from laplex.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,10 +131,6 @@ class WordPairs:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a table with tabs, in one step; `read_pairs` reads it back."""
-        path = Path(path)
-        if path.is_dir():
-            raise StorageError(f'"{path}" is a folder: give the name of a file')
-        part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         one, two = self._columns
         table = self._table().rename({"left": one, "right": two})
         odd = table.filter(pl.any_horizontal(pl.col(one, two).str.contains("[\t\r\n]")))
@@ -144,17 +138,8 @@ class WordPairs:
             raise InputError(
                 f"{self.name}: a word of {odd.row(0)[:2]} has a tab or a new line in it, which no list can hold"
             )
-        try:
-            with open(part, "wb") as file:
-                table.write_csv(file, separator="\t")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except OSError as error:
-            raise StorageError(f'cannot write "{path}": {error.strerror or error}') from error
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+        with storage.replacing(path) as file:
+            table.write_csv(file, separator="\t")
 
     @property
     def _columns(self) -> tuple[str, str]:

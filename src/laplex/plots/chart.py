@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from laplex import storage
-from laplex.errors import InputError, StorageError
+from laplex.errors import InputError
 
 # Okabe and Ito's colors, which the color-blind can tell apart; without yellow, which is lost on white
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -114,11 +114,8 @@ def save(chart: Any, path: str | os.PathLike[str]) -> None:
     if ending not in ENDINGS:
         raise InputError(f'cannot save a chart as "{path.name}": its name has to end in {", ".join(ENDINGS)}')
     content = _render(_specification(chart), ending)
-    try:
-        with storage._appearing(path.parent, lambda: path.name) as file:
-            file.write(content)
-    except OSError as error:
-        raise StorageError(f'cannot write "{path}": {error.strerror or error}') from error
+    with storage.replacing(path) as file:
+        file.write(content)
 
 
 def finish(chart: Any, title: str | None = None, subtitle: str | None = None) -> Chart:

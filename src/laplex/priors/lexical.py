@@ -83,6 +83,8 @@ class Translations(Prior):
         check_strength(self.strength)
         object.__setattr__(self, "source", read_pairs(self.source))
         by_edge(self.strength, len(self.source), self.source.name)
+        if self.source.directed:
+            raise InputError(f"{self.source.name} is directed, but translations join both ways: pass an undirected one")
 
     def graph(self, rows: Rows) -> Graph:
         a, b = self._languages(rows)
