@@ -70,13 +70,14 @@ class LastGood:
         self._shape: tuple[int, ...] | None = None
 
     def keep(self, theta: NDArray[np.float32]) -> None:
+        """Keep θ (rows, padded dimensions)."""
         self._file.seek(0)
         theta.tofile(self._file)
         self._shape = theta.shape
 
-    def take(self) -> NDArray[np.float32] | None:
-        """(P, D) What was kept last, if anything was."""
+    def take(self, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+        """(P, D) The first rows and dimensions of what was kept last, if anything was."""
         if self._shape is None:
             return None
         self._file.seek(0)
-        return np.fromfile(self._file, np.float32).reshape(self._shape)
+        return np.fromfile(self._file, np.float32).reshape(self._shape)[: shape[0], : shape[1]].copy()

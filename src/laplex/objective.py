@@ -25,6 +25,7 @@ from laplex.graph import Graph
 from laplex.problem import Problem
 
 Floats = NDArray[np.float64]
+BATCH = 8192  # held-out tokens judged at once
 
 
 def log_prior(graph: Graph, theta: Floats) -> float:
@@ -147,18 +148,29 @@ def held_out_log_likelihood(problem: Problem, theta: NDArray[Any], text: list[Gr
     random = np.random.default_rng([seed, 2])
     total, tokens = 0.0, 0
     for group in text:
-        rho, alpha = theta[group.words], theta[group.contexts]
-        if problem.likelihood == "cbow":
-            token, inputs = group.tokens, group.around @ alpha
-        else:
+        token, column = group.tokens, None
+        if problem.likelihood == "sgns":
             pairs = group.around.tocoo()
             times = pairs.data.astype(np.int64)
-            token, inputs = group.tokens[np.repeat(pairs.row, times)], alpha[np.repeat(pairs.col, times)]
+            token, column = group.tokens[np.repeat(pairs.row, times)], np.repeat(pairs.col, times)
         cumulative = np.cumsum(group.noise)
-        for start in range(0, len(token), 8192):
-            x, own = inputs[start : start + 8192], token[start : start + 8192]
+        for start in range(0, len(token), BATCH):
+            own = token[start : start + BATCH]
+            if column is None:
+                x = _context_sums(group.around[start : start + BATCH], theta, group.contexts)
+            else:
+                x = theta[group.contexts[column[start : start + BATCH]]]
             drawn = np.searchsorted(cumulative, random.random((len(x), problem.negatives)) * cumulative[-1], "right")
-            total += float(log_expit((rho[own] * x).sum(1)).sum())
-            total += float(log_expit(-np.einsum("nkd,nd->nk", rho[np.minimum(drawn, len(rho) - 1)], x)).sum())
+            drawn = np.minimum(drawn, len(group.words) - 1)
+            total += float(log_expit((theta[group.words[own]] * x).sum(1)).sum())
+            total += float(log_expit(-np.einsum("nkd,nd->nk", theta[group.words[drawn]], x)).sum())
         tokens += len(group.tokens)
     return total / max(tokens, 1)
+
+
+def _context_sums(around: sparse.csr_array, theta: NDArray[Any], contexts: NDArray[np.int32]) -> NDArray[Any]:
+    """around @ θ[contexts], without a copy of all contexts."""
+    used, place = np.unique(around.indices, return_inverse=True)
+    inner = sparse.csr_array((around.data, place, around.indptr), shape=(around.shape[0], len(used)))
+    sums: NDArray[Any] = inner @ theta[contexts[used]]
+    return sums

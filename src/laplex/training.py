@@ -222,17 +222,17 @@ class _Run:
                 at.seconds += time.monotonic() - started
                 tokens, likelihood, watched = at.totals.tolist()
                 if not (math.isfinite(likelihood) and np.isfinite(state.note).all()):
-                    raise DivergedError(training.rate, good.take(), at.history)
+                    raise DivergedError(training.rate, good.take(theta.shape), at.history)
                 if at.piece == engine.pieces:
                     priors = {name: engine.log_prior(graph) for name, graph in problem.parts.items()}
                     mean = likelihood / max(watched, 1.0)
                     record = _record(number + 1, mean, priors, self._judge(theta), int(tokens), at.seconds)
                     at = Position([*at.history, record])
-                    good.keep(theta)
+                    good.keep(state.theta)
                 checkpoint.save(arrays, at)
         engine.fill()
         say(f"fitted in {len(at.history)} epochs{_note(at.history)}", quiet=self.quiet)
-        return theta.copy(), at.history
+        return state.unpadded(problem.parameters, problem.dimensions), at.history
 
 
 def _record(

@@ -24,6 +24,7 @@ from laplex.problem import Problem
 
 PRIOR_VISITS = 16  # a row takes its prior at about so many of its visits in an epoch, however frequent it is
 START = 1e-3  # of Adagrad's accumulators
+ROWS = 50_000  # that are worked on at once where a copy of all would take too much memory
 FLOOR = 1e-4  # the last step size, as a share of the first
 
 
@@ -34,6 +35,14 @@ class State:
     theta: NDArray[np.float32]  # (P + T, W)
     note: NDArray[np.float32]  # (P + T, 4)
 
+    def unpadded(self, parameters: int, dimensions: int) -> NDArray[np.float32]:
+        """(P, D) The vectors without what they are padded with, in the memory of θ, which is lost."""
+        flat = self.theta.reshape(-1)
+        for row in range(0, parameters, ROWS):
+            part = self.theta[row : min(row + ROWS, parameters), :dimensions].copy()
+            flat[row * dimensions : row * dimensions + part.size] = part.reshape(-1)
+        return flat[: parameters * dimensions].reshape(parameters, dimensions)
+
 
 def initial(problem: Problem, seed: int) -> State:
     """Small random vectors, the same for all slices of a word."""
@@ -42,8 +51,12 @@ def initial(problem: Problem, seed: int) -> State:
     theta = _aligned(problem.parameters + len(targets), width)
     theta[:] = 0.0
     random = np.random.default_rng([seed, 0])
-    start = random.random((len(problem.slot), problem.dimensions), np.float32)
-    theta[: problem.parameters, : problem.dimensions] = (start[problem.twin] - 0.5) / problem.dimensions
+    order = np.argsort(problem.twin, kind="stable")
+    sorted_twins = problem.twin[order]
+    for row in range(0, len(problem.slot), ROWS):
+        drawn = random.random((min(ROWS, len(problem.slot) - row), problem.dimensions), np.float32)
+        own = order[slice(*np.searchsorted(sorted_twins, [row, row + ROWS]))]
+        theta[own, : problem.dimensions] = (drawn[problem.twin[own] - row] - 0.5) / problem.dimensions
     if len(targets):
         theta[problem.parameters :, : problem.dimensions] = targets
     note = _aligned(len(theta), 4)
@@ -194,7 +207,8 @@ class Cpu:
         known = sparse.csr_array(
             (sign[~inner] * weight[~inner], (one[~inner], two[~inner])), shape=(len(unread), len(theta))
         )
-        theta[unread] = splu(matrix.tocsc()).solve(known @ theta.astype(np.float64))
+        used = np.unique(known.indices)
+        theta[unread] = splu(matrix.tocsc()).solve(known[:, used] @ theta[used].astype(np.float64))
 
 
 def _cut_into_visits(problem: Problem, note: NDArray[np.float32]) -> kernels.Edges:
