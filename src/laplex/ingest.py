@@ -27,7 +27,7 @@ from laplex.sources import Batch
 from laplex.vocabulary import choose
 
 LAYOUT = 1  # of the arrays; part of the hash, so that an older cache is never misread
-PIECE = 1 << 22  # tokens handled at a time when the vocabulary is cut
+PIECE = 1_000_000  # tokens worked on at once
 
 
 def key_of(corpus: Corpus, settings: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ from laplex.problem import Problem
 
 PRIOR_VISITS = 16  # a row takes its prior at about so many of its visits in an epoch, however frequent it is
 START = 1e-3  # of Adagrad's accumulators
-ROWS = 50_000  # that are worked on at once where a copy of all would take too much memory
+ROWS = 10_000  # that are worked on at once where a copy of all would take too much memory
 FLOOR = 1e-4  # the last step size, as a share of the first
 
 
