@@ -1,10 +1,11 @@
 """The inner loops of the CPU engine: one pass over some documents, likelihood and prior together.
 
-A block of B consecutive tokens is read at once. Its context rows are gathered once; window sums are differences of
-running sums, and so are the gradients on the way back, so that the cost of a token does not depend on the window.
-N negatives are drawn for a block, each standing for K/N of a token's K, and their scores and gradients are three
-small dense products that stay in the cache. A row's step is that of row-wise Adagrad, lr/√acc; the prior is applied
-as proximal steps where a row is read as the token itself, each time its share of the whole (see `_prior`).
+A block of B consecutive tokens is read at once. In CBOW a window sum is the one before it, less the row that leaves and
+plus the row that enters, and the gradients go back the same way, so that the cost of a token does not depend on the
+window; a context row takes one step for all windows that it is in. N negatives are drawn for a block, each standing for
+K/N of a token's K, and their scores and gradients are three small dense products that stay in the cache. A row's step
+is that of row-wise Adagrad, lr/√acc; the prior is applied as proximal steps where a row is read as the token itself,
+each time its share of the whole (see `_prior`).
 
 Rows are padded to W floats, a multiple of 16. W must be known when the loops are compiled, or they run at half the
 speed: it comes in as the length of a tuple, `lanes`, W = 16 len(lanes), which is a part of the type.
