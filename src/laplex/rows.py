@@ -57,7 +57,7 @@ class Rows:
         names = [vocabulary.language for vocabulary in self.vocabularies]
         if name is None and len(names) == 1:
             return 0
-        if name is not None and names == [""]:
+        if name and names == [""]:
             raise InputError(f"there is one language, which has no name: leave out language={name!r}")
         if name not in names:
             raise InputError(f"say which language: language= one of {quote(names)}, not {name!r}")

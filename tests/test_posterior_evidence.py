@@ -1,0 +1,180 @@
+"""The statistics of the score test, on tables whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from laplex.posterior.evidence import (
+    Effect,
+    Rotated,
+    analytic_p,
+    by_cluster,
+    counted_p,
+    effect,
+    losses,
+    p_value,
+    permuted,
+    rotate,
+    scale_of,
+    share_of,
+    smoothed_p,
+)
+from laplex.posterior.tables import Table
+
+CLUSTERS, SIZE = 80, 6
+
+
+def table(random, tilt=0.0, more=1.0, one=None, clusters=CLUSTERS):
+    """Clusters of unequal size with topics of their own. In group one the word is `more` frequent, and leans to a
+    direction by `tilt`."""
+    one = np.arange(clusters) % 2 == 0 if one is None else one
+    size = random.gamma(2.0, 40.0, clusters)
+    topic = random.normal(0, 0.3, (clusters, SIZE))
+    occurrences = random.poisson(size * np.where(one, more, 1.0) * 0.2) + 1.0
+    lean = np.where(one, tilt, 0.0)[:, None] * np.eye(SIZE)[0]
+    here = occurrences[:, None] * (topic + lean) + np.sqrt(occurrences)[:, None] * random.normal(size=(clusters, SIZE))
+    around = size[:, None] * topic + np.sqrt(size)[:, None] * random.normal(0, 0.3, (clusters, SIZE))
+    curvature = np.diag(occurrences.sum() * np.linspace(0.5, 1.5, SIZE))
+    made = Table(0, np.where(one, 0, 1), np.arange(clusters), here, occurrences, around, size, curvature)
+    return rotate(made), one
+
+
+def shares(values):
+    return (np.array(values) < 0.05).mean(), (np.array(values) < 0.01).mean()
+
+
+def difference(made, one, prior, share=None):
+    """d, or with share=0.5 the vector whose length is tested."""
+    (first, second), f = losses(made, one)[1], share_of(made, one)
+    return ((1 - f) * first - f * second) * scale_of(made.spectrum, prior, share or f)
+
+
+def test_p_values_of_noise_are_even():
+    at_5, at_1 = shares([analytic_p(*table(np.random.default_rng(seed)), 1.0) for seed in range(2000)])
+    assert 0.035 < at_5 < 0.068
+    assert 0.004 < at_1 < 0.02
+
+
+def test_a_word_that_is_only_more_frequent_does_not_differ():
+    at_5, _ = shares([analytic_p(*table(np.random.default_rng(seed), more=3.0), 1.0) for seed in range(1000)])
+    assert 0.03 < at_5 < 0.075
+
+
+def test_a_tilt_is_found():
+    p = [analytic_p(*table(np.random.default_rng(seed), tilt=0.4), 1.0) for seed in range(100)]
+    assert np.mean(np.array(p) < 0.05) > 0.9
+
+
+def draws(count, seed=9):
+    return np.random.default_rng(seed).permuted(np.tile(np.arange(CLUSTERS) % 2 == 0, (count, 1)), axis=1)
+
+
+def test_all_ways_to_p_agree():
+    labellings, found = draws(999), []
+    for seed in range(60):
+        made, one = table(np.random.default_rng(seed), tilt=0.1)
+        statistics = permuted(made, one, 1.0, labellings)
+        found.append((analytic_p(made, one, 1.0), counted_p(statistics), smoothed_p(statistics)))
+    analytic, counted, smoothed = np.array(found).T
+    assert np.corrcoef(analytic, counted)[0, 1] > 0.97
+    assert abs(analytic - counted).mean() < 0.05
+    assert abs(smoothed - counted)[counted < 0.2].max() < 0.03
+
+
+def test_smoothed_p_is_right_in_the_tail():
+    made, one = table(np.random.default_rng(5))
+    few, many = permuted(made, one, 1.0, draws(999, 1)), permuted(made, one, 1.0, draws(40_000, 2))
+    for share in (0.1, 0.01, 0.001):
+        few[0] = np.quantile(many, 1 - share)
+        assert smoothed_p(few) == pytest.approx(share, rel=0.5)
+
+
+def test_permuted_statistics_are_those_of_the_labels():
+    made, one = table(np.random.default_rng(1), tilt=0.2)
+    labellings = draws(50)
+    expected = [(difference(made, side, 1.0, 0.5) ** 2).sum() for side in [one, *labellings]]
+    found = permuted(made, one, 1.0, labellings)
+    np.testing.assert_allclose(found, expected)
+    assert counted_p(found) == pytest.approx(np.mean(np.array(expected) >= expected[0] * (1 - 1e-9)))
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 10.0))
+def test_p_does_not_depend_on_scale_or_direction(seed, factor):
+    random = np.random.default_rng(seed)
+    y = random.normal(size=(40, 5)) * random.gamma(1.0, size=(40, 1))
+    rotation = np.linalg.qr(random.normal(size=(5, 5)))[0]
+    total = (y.sum(0) ** 2).sum()
+    assert p_value(factor * y @ rotation, factor**2 * total) == pytest.approx(p_value(y, total), abs=1e-9)
+    assert 0 <= p_value(y, total) <= 1
+
+
+def test_moments_of_p_are_those_of_flipped_signs():
+    """The chi-square stands for the distribution of ‖Σ ± y‖² over all signs."""
+    random = np.random.default_rng(3)
+    y = random.normal(size=(60, 4)) * random.gamma(2.0, size=(60, 1))
+    signs = random.choice([-1.0, 1.0], (40_000, 60))
+    totals = ((signs @ y) ** 2).sum(1)
+    for quantile in (0.5, 0.9, 0.95, 0.99):
+        assert p_value(y, np.quantile(totals, quantile)) == pytest.approx(1 - quantile, rel=0.15)
+
+
+def test_the_corrected_distance_has_no_bias_and_the_plain_one_does():
+    tilt, found, plain, right = 0.15, [], [], []
+    for seed in range(600):
+        made, one = table(np.random.default_rng(seed), tilt=tilt)
+        seen = effect(made, one, 1e-9)
+        d = difference(made, one, 1e-9)
+        # a tilt of the mean of h by t moves the score by τ f(1−f) t, and so d by t τ / A
+        expected = (tilt * made.tau.sum() / made.spectrum[0]) ** 2
+        found.append(seen.square / expected)
+        plain.append(d @ d / expected)
+        lower, upper = seen.bounds(1.645)
+        right.append(lower < expected < upper)
+    assert np.mean(found) == pytest.approx(1.0, abs=0.1)
+    assert np.mean(plain) > 1.3
+    assert 0.82 < np.mean(right) < 0.96
+
+
+def test_effects_without_a_difference_scatter_around_zero():
+    found = [effect(*table(np.random.default_rng(seed)), 1.0) for seed in range(500)]
+    ratio = np.array([one.square / np.sqrt(one.flat) for one in found])
+    assert abs(ratio.mean()) < 0.2
+    assert 0.7 < ratio.std() < 1.4
+    assert (np.array([one.square for one in found]) < 0).any()
+
+
+def test_losses_are_what_the_total_loses_without_a_cluster():
+    made, one = table(np.random.default_rng(4), tilt=0.3)
+    e, totals = losses(made, one)
+
+    def score(part):
+        return part.here.sum(0) - part.tau.sum() * part.around.sum(0) / part.weight.sum()
+
+    np.testing.assert_allclose(totals, [score(made.of(one)), score(made.of(~one))])
+    for c in range(12):
+        rest = made.of((one == one[c]) & (np.arange(CLUSTERS) != c))
+        np.testing.assert_allclose(e[c], totals[c % 2] - score(rest), atol=1e-9)
+
+
+@given(st.floats(-1, 10), st.floats(0.01, 5), st.floats(0, 5), st.floats(0.1, 3))
+def test_bounds_are_z_standard_deviations_away(square, flat, slope, z):
+    seen = Effect(square, flat, slope)
+    middle = square + 2 * z * z * slope
+    assume(middle * middle - square * square + z * z * flat > 1e-6)  # far below 0, no δ² is that near
+    for end in seen.bounds(z):
+        assert abs(end - square) == pytest.approx(z * np.sqrt(max(flat + 4 * slope * end, 0)), rel=1e-6, abs=1e-6)
+
+
+def test_rows_of_one_cluster_count_as_one():
+    y = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(by_cluster(y, np.array([5, 2, 5, 7])), [y[1], y[0] + y[2], y[3]])
+    assert by_cluster(y, np.array([3, 1, 2, 0])) is y
+
+
+def test_a_table_of_nothing_has_no_p():
+    nothing = np.zeros((10, 3))
+    made = Rotated(nothing, np.ones(10), nothing, np.ones(10), np.arange(10), np.ones(3))
+    assert np.isnan(analytic_p(made, np.arange(10) < 5, 1.0))
