@@ -37,16 +37,30 @@ def at_length_one(vectors: NDArray[Any]) -> NDArray[Any]:
 
 
 def cosines(
-    vectors: Vectors, directions: NDArray[np.float32], language: int, slice: int | None, by: By = "words"
+    vectors: Vectors,
+    directions: NDArray[np.float32],
+    language: int,
+    slice: int | None,
+    by: By = "words",
+    around: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """(n, V) The similarity of directions to every word of a language in a slice."""
+    """(n, V) The similarity of directions to every word of a language in a slice.
+
+    `around` are their products with the contexts, if they are known: those of many directions at once cost little more
+    than those of one.
+    """
     place = None if by == "contexts" else slice
     products = _products(directions, vectors.block(language, place))
     if by == "both":
-        products += _products(directions, vectors.block(language, None))
+        products += context_products(vectors, directions, language) if around is None else around
     with np.errstate(invalid="ignore"):
         products /= vectors.lengths(language, place, by == "both")
     return np.clip(products, -1.0, 1.0, out=products)
+
+
+def context_products(vectors: Vectors, directions: NDArray[np.float32], language: int) -> NDArray[np.float32]:
+    """(n, V) The products of directions with every context of a language."""
+    return _products(directions, vectors.block(language, None))
 
 
 def _products(directions: NDArray[np.float32], block: NDArray[np.float32]) -> NDArray[np.float32]:

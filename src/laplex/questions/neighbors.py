@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError
 from laplex.progress import say
-from laplex.questions.cosine import By, at_length_one, check_whole, cosines, directions, nearest
+from laplex.questions.cosine import By, at_length_one, check_whole, context_products, cosines, directions, nearest
 from laplex.vectors import Vectors, listed
 
 
@@ -47,8 +47,10 @@ def neighbors(
     if lost := sum(bool(np.isnan(query).any()) for query in queries.values()):
         _tell_lost(text, lost, len(slices))
     answers: list[dict[str, Any]] = []
-    for slice, query in queries.items():
-        similarity = cosines(vectors, query[None], target, slice, by)[0]
+    around = context_products(vectors, np.stack(list(queries.values())), target) if by == "both" else None
+    for number, (slice, query) in enumerate(queries.items()):
+        known = None if around is None else around[number]
+        similarity = cosines(vectors, query[None], target, slice, by, known)[0]
         found = nearest(similarity, k, [i for i, _ in signed] if source == target else ())
         counts = vectors.counts[target].sum(0) if slice is None else vectors.counts[target][slice]
         key = {} if slice is None else dict(zip(vectors.columns, vectors.rows.slices.keys[slice]))
