@@ -15,6 +15,7 @@ import laplex
 ORDER = [
     "errors",
     "progress",
+    "world",
     "storage",
     "checkpoint",
     "word2vec",
@@ -37,17 +38,26 @@ ORDER = [
     "engines",
     "vectors",
     "questions",
+    "answers",
     "plots",
     "exchange",
     "embeddings",
+    "provenance",
     "pretrained",
     "evaluation",
     "training",
+    "rotation",
     "baselines",
     "posterior",
+    "tuning",
+    "stability",
+    "report",
+    "explorer",
     "laplex",  # the package itself, which brings together all but the command line
     "cli",
 ]
+# tests fit models, which are asked for tests
+BACKWARD = {("answers", "posterior")}
 PACKAGE = Path(laplex.__file__).parent
 README = PACKAGE.parent.parent / "README.md"
 
@@ -83,6 +93,7 @@ def test_imports_point_to_the_left(path):
     module = module_of(path)
     assert module in ORDER, f"{module} has no place in the order of modules"
     wrong = [name for name in imports(path) if ORDER.index(name) > ORDER.index(module)]
+    wrong = [name for name in wrong if (module, name) not in BACKWARD]
     assert wrong == []
 
 

@@ -36,7 +36,7 @@ def run_cpu(problem, epochs=300, rate=0.3, seed=1, threads=1, history=None):
         _, totals = engine.run(cpu.Epoch(number, epochs, rate, seed, threads, block, block), lambda share: None)
         if history is not None:
             history.append(totals[1] / totals[2])
-    engine.fill()
+    state.fill(problem.graph)
     return values(problem, state)
 
 

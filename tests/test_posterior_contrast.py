@@ -16,7 +16,7 @@ from laplex.posterior import contrast, distance, pooled
 
 WORDS, TOPICS = 60, 6
 PLANTED = ("w6", "w7")  # change places in the speech of the party R, if asked for
-COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n"]
+COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
 COLUMNS += ["count_one", "count_two", "clusters_one", "clusters_two"]
 
 
@@ -68,7 +68,9 @@ def cache(home, monkeypatch):
 def swapped(home):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAPLEX_CACHE", str(home))
-        return fit(speeches(1, swap=0.6))
+        fitted = fit(speeches(1, swap=0.6))
+        pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
+        return fitted
 
 
 def null(seeds, **options):
@@ -112,6 +114,7 @@ def test_counts_clusters_and_adjustment_are_what_they_are_called(swapped):
             assert found.loc[word, f"count_{name}"] == sum(row["text"].count(word) for row in mine)
             assert found.loc[word, f"clusters_{name}"] == len({row["speaker"] for row in mine if word in row["text"]})
         assert found.loc[word, "n"] == found.loc[word, "count_one"] + found.loc[word, "count_two"]
+        assert found.loc[word, "clusters"] == min(found.loc[word, "clusters_one"], found.loc[word, "clusters_two"])
     np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
 
 
@@ -146,6 +149,16 @@ def test_top_does_not_change_the_adjustment(swapped):
     pd.testing.assert_frame_equal(ask(swapped, top=3), ask(swapped).head(3))
 
 
+def test_words_are_ranked_by_p_or_by_what_is_sure_of_their_distance(swapped):
+    by_p, by_distance = (ask(swapped, rank=rank) for rank in ("evidence", "estimate"))
+    assert by_p["p"].is_monotonic_increasing
+    assert by_distance["lower"].is_monotonic_decreasing
+    unsure = by_distance[by_distance["lower"] == 0]
+    assert len(unsure) > 3
+    assert unsure["estimate"].is_monotonic_decreasing
+    pd.testing.assert_frame_equal(*(frame.sort_values("word", ignore_index=True) for frame in (by_p, by_distance)))
+
+
 def test_a_wider_interval_holds_the_narrower_one(swapped):
     narrow, wide = (ask(swapped, interval=share).set_index("word").sort_index() for share in (0.5, 0.95))
     assert (wide["lower"] <= narrow["lower"]).all()
@@ -158,7 +171,7 @@ def test_three_groups_are_compared_pair_by_pair():
     assert set(found["party"]) == {"D – I", "D – R", "I – R"}
     between = found[found["party"] == "D – R"]
     assert (between.set_index("word").loc[list(PLANTED), "p"] < 0.02).all()
-    np.testing.assert_allclose(between["p_adjusted"], stats.false_discovery_control(between["p"]))
+    np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
 
 
 def test_the_pooled_fit_is_kept(swapped, cache):
@@ -217,6 +230,7 @@ def test_speakers_in_both_groups_can_be_clusters_but_not_permuted():
         ({"min_clusters": 1}, "min_clusters"),
         ({"permutations": -1}, "permutations"),
         ({"top": 0}, "top"),
+        ({"rank": "distance"}, 'rank="distance" is unknown: write "evidence" or "estimate"'),
         ({"words": "nosuchword"}, '"nosuchword" is not in the vocabulary'),
         ({"min_count": 10**9}, "no word occurs 1000000000 times"),
         ({"cluster": "senator"}, 'no column "senator"'),
@@ -255,5 +269,6 @@ def test_distances_along_time_find_when_a_word_changes_sides():
     before, after = (found[found["year"] == year] for year in ("2000", "2001"))
     assert (after["lower"].to_numpy() > before["estimate"].to_numpy()).all()
     assert (after["p"] < 0.001).all()
+    np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
     with pytest.raises(lx.InputError, match='across and along are both "party"'):
         distance(fitted, "w6", "party", "party")

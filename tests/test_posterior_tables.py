@@ -170,10 +170,16 @@ def test_the_prior_charges_what_moving_the_vectors_apart_costs():
     for slice, key in enumerate(fitted.rows.slices.keys):
         direction[fitted.slots(0, slice)[3]] = 0.5 if key[0] == "D" else -0.5
     expected = direction @ laplacian @ direction
-    assert charge(fitted, "party", "D", "R", 0)[3] == pytest.approx(expected)
+    apart = {"D": 0.5, "R": -0.5}
+    assert charge(fitted, "party", apart, 0)[3] == pytest.approx(expected)
     assert expected == pytest.approx(3 * (30.0 + 2.0 / 2))
     direction[[fitted.slots(0, slice)[3] for slice, key in enumerate(fitted.rows.slices.keys) if key[1] != "2001"]] = 0
-    alone = charge(fitted, "party", "D", "R", 0, {"year": 2001})
+    alone = charge(fitted, "party", apart, 0, {"year": 2001})
     assert alone[3] == pytest.approx(direction @ laplacian @ direction)
     assert alone[3] == pytest.approx(30.0 + 2.0 / 2 + 2 * 2 * 7.0 / 4)
-    assert not charge(fitted, "speaker", "D", "R", 0).any()
+    assert not charge(fitted, "speaker", apart, 0).any()
+    line = {"2000": -0.5, "2001": -0.5 + 1 / 3, "2003": 0.5}
+    direction = np.zeros(len(laplacian))
+    for slice, key in enumerate(fitted.rows.slices.keys):
+        direction[fitted.slots(0, slice)[3]] = line[key[1]]
+    assert charge(fitted, "year", line, 0)[3] == pytest.approx(direction @ laplacian @ direction)

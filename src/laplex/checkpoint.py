@@ -30,6 +30,14 @@ class Position:
     totals: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # of the pieces before it
     seconds: float = 0.0  # that they took
 
+    def told(self) -> dict[str, Any]:
+        """In numbers, lists and text."""
+        return vars(self) | {"totals": self.totals.tolist()}
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Position:
+        return cls(**told | {"totals": np.array(told["totals"])})
+
 
 class Checkpoint:
     """A folder with the state of a run; without a folder nothing is kept."""
@@ -50,16 +58,15 @@ class Checkpoint:
             )
         for name, array in state.items():
             array[:] = saved.arrays[name]
-        position = Position(**saved.settings["position"])
-        position.totals = np.array(position.totals)
+        position = Position.of(saved.settings["position"])
         within = f" and {position.piece:,} pieces of the next" if position.piece else ""
         say(f"going on after epoch {len(position.history)}{within}", quiet=self._quiet)
         return position
 
     def save(self, state: Mapping[str, NDArray[Any]], position: Position) -> None:
         if self._folder is not None:
-            told = vars(position) | {"totals": position.totals.tolist()}
-            storage.save(self._folder, "checkpoint", {"identity": self._identity, "position": told}, dict(state))
+            settings = {"identity": self._identity, "position": position.told()}
+            storage.save(self._folder, "checkpoint", settings, dict(state))
 
 
 class LastGood:

@@ -1,36 +1,25 @@
-"""What fitting gives: the vectors, what they are of, how they came about, and the questions they answer. Immutable."""
+"""What fitting gives: the vectors, what they are of, how they came about. Immutable, and saved as a folder."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from laplex import exchange, storage
+from laplex.answers import Answers
 from laplex.errors import InputError, StorageError
 from laplex.graph import Graph
-from laplex.questions.belief import chained, mean_of
-from laplex.questions.contrast import contrast
-from laplex.questions.cosine import By
-from laplex.questions.distance import distance
-from laplex.questions.drift import drift
-from laplex.questions.mean import group_mean
-from laplex.questions.neighbors import neighbors, similarity
-from laplex.questions.pairing import Measure
-from laplex.questions.projection import Pole, project
-from laplex.questions.trajectory import trajectory
-from laplex.questions.view import View
 from laplex.rows import Rows
 from laplex.tokens import Slices
-from laplex.vectors import Vectors
 from laplex.vocabulary import Vocabulary
 
 
-class Embeddings(Vectors):
+class Embeddings(Answers):
     """Vectors of words, by slice, and of contexts."""
 
     def __init__(
@@ -42,11 +31,13 @@ class Embeddings(Vectors):
         graph: Graph,
         settings: dict[str, Any],
         history: list[dict[str, Any]],
+        spread: NDArray[np.float32] | None = None,
     ) -> None:
         super().__init__(rows, theta, slot, counts)
         self.graph = graph  # over parameters
         self.settings = settings
         self.history = pd.DataFrame(history)
+        self.spread = spread  # (P, D) standard deviations, where the fit was variational
 
     @classmethod
     def of(
@@ -83,174 +74,21 @@ class Embeddings(Vectors):
         slot[: len(theta)] = np.arange(len(theta))
         return cls(rows, theta, slot, list(counts), Graph.of(len(theta)), settings or {}, [])
 
-    def ordered(self, column: str) -> bool:
-        """Does a column have an order: are its values numbers or periods of time, or is there a Chain along it?"""
-        return super().ordered(column) or column in chained(self.settings)
+    def deviation(self, word: str, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
+        """How unsure the model is of each number in a word's vector: its standard deviation in a variational fit.
 
-    def at(self, language: str | None = None, **slice: Any) -> View:
-        """One slice on its own, to be asked like gensim's KeyedVectors: fitted.at(party="D").most_similar("health")"""
-        return View(self, self.language(language), self.slice(slice))
+        This is what the model believes, all occurrences independent, and it is too narrow: mean-field inference takes
+        each number as independent of all others. It is not a test, and says nothing about another sample of text.
 
-    def neighbors(
-        self,
-        word: str | Sequence[str] | None = None,
-        k: int = 10,
-        *,
-        by: By = "words",
-        positive: str | Sequence[str] | None = None,
-        negative: str | Sequence[str] | None = None,
-        language: str | None = None,
-        to_language: str | None = None,
-        **slice: Any,
-    ) -> pd.DataFrame:
-        """The k words most similar to a word, in one slice or in several side by side, by the cosine.
-
-        Of several words the mean direction is taken; those in `negative` count against it. `by` compares vectors of
-        words, of contexts (which do not vary by slice), or the sum of both. `to_language` looks for translations.
-
-            fitted.neighbors("health", party="D")
-            fitted.neighbors(positive=["king", "woman"], negative="man")
+            fitted = lx.fit(model, corpus, inference="variational")
+            fitted.deviation("health", party="D")
         """
-        return neighbors(
-            self,
-            word,
-            k,
-            by=by,
-            positive=positive,
-            negative=negative,
-            language=language,
-            to_language=to_language,
-            where=slice,
-        )
-
-    def similarity(
-        self, one: str, two: str, *, language: str | None = None, to_language: str | None = None, **slice: Any
-    ) -> pd.DataFrame:
-        """The cosine of two words in each slice; `to_language` is that of the second word, if it is another.
-
-        fitted.similarity("health", "insurance", party="D")
-        """
-        return similarity(self, one, two, language=language, to_language=to_language, where=slice)
-
-    def contrast(
-        self,
-        column: str,
-        top: int = 15,
-        *,
-        words: str | Sequence[str] | None = None,
-        measure: Measure = "euclidean",
-        min_count: int = 0,
-        each: bool = False,
-        language: str | None = None,
-        **slice: Any,
-    ) -> pd.DataFrame:
-        """The words whose vectors differ most between two values of a column (the paper's Tables 2 to 4).
-
-        The distance is the mean over all other slices, or with `each` that in each of them. `min_count` is asked of
-        a word at each of the two values. `words` are looked at instead of the `top` ones.
-
-            fitted.contrast("party", top=15, min_count=50)
-        """
-        return contrast(
-            self,
-            column,
-            top,
-            words=words,
-            measure=measure,
-            min_count=min_count,
-            each=each,
-            language=language,
-            where=slice,
-        )
-
-    def distance(
-        self,
-        words: str | Sequence[str],
-        across: str,
-        along: str | None = None,
-        *,
-        measure: Measure = "euclidean",
-        language: str | None = None,
-        **slice: Any,
-    ) -> pd.DataFrame:
-        """How far apart words are between the values of one column, for each value of another (the paper's Figure 1).
-
-        Over columns that are neither named nor given a value, the distance is the mean.
-
-            fitted.distance(["health", "relief"], across="party", along="period")
-        """
-        return distance(self, words, across, along, measure=measure, language=language, where=slice)
-
-    def drift(
-        self,
-        column: str,
-        top: int = 15,
-        *,
-        words: str | Sequence[str] | None = None,
-        measure: Measure = "euclidean",
-        min_count: int = 0,
-        steps: bool = False,
-        k: int = 5,
-        language: str | None = None,
-        **slice: Any,
-    ) -> pd.DataFrame:
-        """The words that moved most from the first value of an ordered column to the last, and k neighbors at both.
-
-        "path" is the length of all steps on the way; `steps` gives them one by one. All are means over the other
-        slices that have both the first and the last value; `min_count` is asked of a word at these two. "count" is
-        that of all slices a row is about.
-
-            fitted.drift("period", top=15, min_count=50, party="D")
-        """
-        return drift(
-            self,
-            column,
-            top,
-            words=words,
-            measure=measure,
-            min_count=min_count,
-            steps=steps,
-            k=k,
-            language=language,
-            where=slice,
-        )
-
-    def trajectory(
-        self,
-        word: str,
-        *,
-        along: str | None = None,
-        to: str | Sequence[str] | None = None,
-        reference: Literal["first", "last"] = "first",
-        k: int = 5,
-        language: str | None = None,
-        **slice: Any,
-    ) -> pd.DataFrame:
-        """How similar a word is to what it was at the first (or last) value of an ordered column, and its neighbors.
-
-        Words in `to` are what it is compared with instead, in the same slice. `along` may be left out if only one
-        column has an order.
-
-            fitted.trajectory("health", to=["insurance", "security"], party="D")
-        """
-        return trajectory(self, word, along=along, to=to, reference=reference, k=k, language=language, where=slice)
-
-    def project(
-        self, words: str | Sequence[str], axis: tuple[Pole, Pole], *, language: str | None = None, **slice: Any
-    ) -> pd.DataFrame:
-        """Where words stand, from −1 to 1, on the axis from the words of the second pole to those of the first.
-
-        fitted.project(["opera", "boxing"], axis=(["rich", "wealthy"], ["poor"]))
-        """
-        return project(self, words, axis, language=language, where=slice)
-
-    def group_mean(self, word: str, column: str, *, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
-        """The vector that the values of a column share: that of the prior's GroupMean (Proposition 3), or the mean.
-
-        fitted.group_mean("health", "party", period="2010")
-        """
-        strength, spread = mean_of(self.settings, column)
-        return group_mean(self, word, column, strength=strength, spread=spread, language=language, where=slice)
+        if self.spread is None:
+            raise InputError('these vectors have no deviations: fit them with inference="variational"')
+        index = self.language(language)
+        own = self.slots(index, self.slice(slice))[self.id(word, index)]
+        deviation: NDArray[np.float32] = self.spread[own]
+        return deviation
 
     def to_gensim(self, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
         """gensim's KeyedVectors of a slice: fitted.to_gensim(party="D").most_similar("health")"""
@@ -286,6 +124,8 @@ class Embeddings(Vectors):
             "graph/diagonal": self.graph.diagonal,
             "graph/targets": self.graph.targets,
         }
+        if self.spread is not None:
+            arrays["spread"] = np.ascontiguousarray(self.spread)
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
             arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(vocabulary.words)
             arrays[f"counts/{i}"] = counts
@@ -327,6 +167,9 @@ def load(folder: str | os.PathLike[str]) -> Embeddings:
         theta, slot = arrays["theta"], arrays["slot"]
         if slot.shape != (len(rows),) or theta.ndim != 2 or (len(slot) and slot.max() >= len(theta)):
             raise ValueError("sizes of its vectors")
-        return Embeddings(rows, theta, slot, counts, graph, settings["fit"], settings["history"])
+        spread = arrays.get("spread")
+        if spread is not None and spread.shape != theta.shape:
+            raise ValueError("sizes of its deviations")
+        return Embeddings(rows, theta, slot, counts, graph, settings["fit"], settings["history"], spread)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None

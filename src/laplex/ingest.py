@@ -7,6 +7,7 @@ and the numbers are rewritten as ids and stored. `tokens.py` says what the array
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import tempfile
 from collections import deque
@@ -25,6 +26,7 @@ from laplex.errors import InputError, StorageError, quote
 from laplex.progress import bar
 from laplex.sources import Batch
 from laplex.vocabulary import choose
+from laplex.world import world
 
 LAYOUT = 1  # of the arrays; part of the hash, so that an older cache is never misread
 PIECE = 1_000_000  # tokens worked on at once
@@ -64,7 +66,10 @@ class _Codes:
         return self.pieces[-1]
 
     def sorted(self) -> tuple[list[str], NDArray[np.int32]]:
-        """The values in order, and each row's index among them."""
+        """The values in order, those of all ranks, and each row's index among them."""
+        for text in world().texts(json.dumps(list(self.number)).encode("utf-8", "surrogatepass")):
+            for value in json.loads(text.decode("utf-8", "surrogatepass")):
+                self.number.setdefault(value, len(self.number))
         values = in_order(self.number)
         rank = np.empty(len(values), np.int32)
         rank[[self.number[value] for value in values]] = np.arange(len(values))
@@ -129,17 +134,20 @@ class _Reader:
 
 
 def _read(corpus: Corpus, reader: _Reader, threads: int, quiet: bool) -> None:
-    waiting: deque[tuple[Batch, Future[tuple[pl.Series, NDArray[np.int64]]]]] = deque()
+    waiting: deque[tuple[Batch, pl.DataFrame, Future[tuple[pl.Series, NDArray[np.int64]]]]] = deque()
+    rank, size, before = world().rank, world().size, 0
 
     def finish() -> None:
-        batch, split = waiting.popleft()
-        reader.take(batch.frame, *split.result())
+        batch, frame, split = waiting.popleft()
+        reader.take(frame, *split.result())
         progress.update(batch.share, f"{reader.documents:,} documents, {reader.tokens:,} tokens")
 
     with bar("reading", quiet=quiet) as progress, ThreadPoolExecutor(threads) as pool:
         try:
             for part, batch in corpus.complete_documents():
-                waiting.append((batch, pool.submit(reader.split, part, batch.frame)))
+                mine = batch.frame.gather_every(size, (rank - before) % size) if size > 1 else batch.frame
+                before += len(batch.frame)
+                waiting.append((batch, mine, pool.submit(reader.split, part, mine)))
                 while len(waiting) > threads + 1:
                     finish()
             while waiting:
@@ -154,16 +162,25 @@ def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, 
         with tempfile.TemporaryFile(dir=folder.parent) as file:  # has no name, so that a kill leaves nothing
             reader = _Reader(corpus, file)
             _read(corpus, reader, threads, quiet)
-            if not folder.name.endswith(key_of(corpus, settings)):
+            if key_of(corpus, settings) not in folder.name:
                 raise InputError(f"{_names(corpus)} changed while it was being read: run again when it is at rest")
-            if not reader.tokens:
-                raise InputError(_nothing(corpus, reader))
+            _check_text(corpus, reader)
             _write(settings, folder, reader, file)
     except OSError as error:
         raise StorageError(
             f'cannot write the tokens to "{folder.parent}": {error.strerror or error}. '
             "Make room there, or name another folder in the environment variable LAPLEX_CACHE"
         ) from error
+
+
+def _check_text(corpus: Corpus, reader: _Reader) -> None:
+    """There is text, for every rank."""
+    tokens = world().total(np.eye(world().size, dtype=np.int64)[world().rank] * reader.tokens)
+    if not tokens.any():
+        raise InputError(_nothing(corpus, reader))
+    if not tokens.all():
+        none = ", ".join(map(str, np.flatnonzero(tokens == 0)))
+        raise InputError(f"there is no text for rank {none} of {len(tokens)}: start fewer processes")
 
 
 def _nothing(corpus: Corpus, reader: _Reader) -> str:
@@ -180,26 +197,23 @@ def _write(settings: dict[str, Any], folder: Path, reader: _Reader, file: Binary
     words = pl.concat(reader.words)
     arrays: dict[str, NDArray[Any] | storage.Stream] = {"languages": language_of}
     ids = np.full((len(languages), max(map(len, reader.counts))), -1, np.int32)
-    total = 0
     for i, language in enumerate(languages):
-        counts = reader.counts[reader.languages.number[language]]
-        occurring = words.filter(pl.col("number") < len(counts))
-        occurring = occurring.with_columns(pl.Series("count", counts[occurring["number"].to_numpy()]))
+        occurring = _of_all_ranks(_occurring(reader, words, reader.languages.number[language]))
         chosen = choose(occurring, **settings)
         if not len(chosen):
             raise InputError(_too_rare(occurring, settings["min_count"], language))
-        ids[i, chosen["number"].to_numpy()] = np.arange(len(chosen))
+        here = words.join(chosen.with_row_index("id"), on="word")
+        ids[i, here["number"].to_numpy()] = here["id"].to_numpy()
         arrays[f"counts/{i}"] = chosen["count"].to_numpy()
         arrays |= _packed(f"words/{i}", chosen["word"].to_list())
-        total += int(chosen["count"].sum())
     for name, codes in reader.columns.items():
         values, arrays[f"codes/{name}"] = codes.sorted()
         arrays |= _packed(f"values/{name}", values)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(reader.lengths))])
     kept = [_kept(found, offsets[first : last + 1]) for first, last, found in _cut(file, offsets, language_of, ids)]
-    arrays["offsets"] = np.concatenate([[0], np.cumsum(np.concatenate(kept))])
+    arrays["offsets"] = ends = np.concatenate([[0], np.cumsum(np.concatenate(kept))])
     pieces = (found[found >= 0] for _, _, found in _cut(file, offsets, language_of, ids))
-    arrays["ids"] = storage.Stream(np.dtype(np.int32), (total,), pieces)
+    arrays["ids"] = storage.Stream(np.dtype(np.int32), (int(ends[-1]),), pieces)
     described = settings | {
         "columns": list(reader.columns),
         "languages": languages,
@@ -207,6 +221,22 @@ def _write(settings: dict[str, Any], folder: Path, reader: _Reader, file: Binary
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts),
     }
     storage.save(folder, "tokens", described, arrays)
+
+
+def _occurring(reader: _Reader, words: pl.DataFrame, language: int) -> pl.DataFrame:
+    """The words of a language and how often they occur."""
+    counts = reader.counts[language] if language < len(reader.counts) else np.zeros(0, np.int64)
+    found = words.filter(pl.col("number") < len(counts))
+    return found.select("word", pl.Series("count", counts[found["number"].to_numpy()], pl.Int64))
+
+
+def _of_all_ranks(mine: pl.DataFrame) -> pl.DataFrame:
+    if world().size == 1:
+        return mine
+    file = io.BytesIO()
+    mine.write_ipc(file)
+    parts = [pl.read_ipc(io.BytesIO(text)) for text in world().texts(file.getvalue())]
+    return pl.concat(parts).group_by("word", maintain_order=True).agg(pl.col("count").sum())
 
 
 def _cut(

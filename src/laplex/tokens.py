@@ -25,6 +25,7 @@ from laplex.errors import InputError, StorageError, quote
 from laplex.ingest import build, key_of, spans
 from laplex.progress import say
 from laplex.vocabulary import Vocabulary
+from laplex.world import world
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,9 @@ class Tokens:
         combined = np.zeros(self.documents, np.int64)
         for column, size in zip(columns, sizes, strict=True):
             combined = combined * size + self.codes(column)
-        found, of_document = np.unique(combined, return_inverse=True)
+        texts = world().texts(np.unique(combined).tobytes())
+        found = np.unique(np.concatenate([np.frombuffer(text, np.int64) for text in texts]))
+        of_document = np.searchsorted(found, combined)
         keys = []
         for number in found.tolist():
             key = []
@@ -167,13 +170,17 @@ class Tokens:
             raise InputError(f"min_count={min_count} and max_words={max_words} must be at least 1")
         settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(keep)}
         key = key_of(corpus, settings)
-        folder = Path(cache or cache_folder()) / f"tokens-{key}"
-        if storage.exists(folder):
+        part = f"-{world().rank}-of-{world().size}" if world().size > 1 else ""
+        world().agree("the corpus, as its hash says,", key)
+        folder = Path(cache or cache_folder()) / f"tokens-{key}{part}"
+        if world().total(np.array([int(storage.exists(folder))]))[0] == world().size:
             try:
                 tokens = cls(storage.load(folder, "tokens"))
                 say(f"{tokens._sizes}, as read before", quiet=quiet)
                 return tokens
             except StorageError as error:
+                if world().size > 1:
+                    raise  # reading again takes all ranks
                 say(f"{error}; the text is read again", quiet=quiet)
         started = time.monotonic()
         build(corpus, settings, folder, threads or os.cpu_count() or 1, quiet)

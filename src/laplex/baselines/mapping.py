@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.baselines.alignment import contexts_of, rotation
+from laplex.baselines.alignment import contexts_of
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.lexicons.pairs import WordPairs, read_pairs
+from laplex.rotation import rotation
 from laplex.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]

@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex import storage
-from laplex.baselines.alignment import contexts_of, rotation, stacks_of
+from laplex.baselines.alignment import contexts_of, stacks_of
 from laplex.corpus import Corpus
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.model import Model
 from laplex.priors import Anchor, Chain, GroupMean, Groups, Prior
 from laplex.progress import say
+from laplex.rotation import rotation
 from laplex.tokens import Slices, Tokens
 from laplex.training import TOKEN_OPTIONS, fit
 

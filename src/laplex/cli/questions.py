@@ -22,7 +22,11 @@ Column = Annotated[str, typer.Argument(help="A column that the vectors vary by."
 In = Annotated[str | None, typer.Option("--language", help="If the model has several.")]
 Measure = Annotated[Literal["euclidean", "cosine"], typer.Option(help="Of how far apart two vectors are.")]
 Top = Annotated[int, typer.Option(help="How many words.")]
-MinCount = Annotated[int, typer.Option(help="Only words that occur so often for each value.")]
+MinCount = Annotated[int | None, typer.Option(help="Only words that occur so often for each value.")]
+Interval = Annotated[float | None, typer.Option(help="How sure: the share of samples that an interval holds in.")]
+Cluster = Annotated[str | None, typer.Option(help="The column that says whose text it is, such as the speaker.")]
+MinClusters = Annotated[int, typer.Option(help="Test words that so many of them use at each value.")]
+Rank = Annotated[Literal["distance", "evidence"], typer.Option(help="What comes first.")]
 FREE = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 
 
@@ -35,27 +39,49 @@ def neighbors(
     negative: Annotated[list[str] | None, typer.Option(help="A word to go away from, for analogies.")] = None,
     language: In = None,
     to_language: Annotated[str | None, typer.Option(help="Look for translations into this language.")] = None,
+    interval: Interval = None,
+    cluster: Cluster = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
     """The words most similar to a word (or to several together), in each slice side by side."""
-    positive, where = parted(words)
+    chosen, where = parted(words)
     frame = lx.load(model).neighbors(
-        k=k, by=by, positive=positive, negative=negative, language=language, to_language=to_language, **where
+        chosen,
+        k,
+        by=by,
+        negative=negative,
+        language=language,
+        to_language=to_language,
+        interval=interval,
+        cluster=cluster,
+        **where,
     )
     answer(frame, csv, plot, lx.plots.bars)
 
 
 @app.command(context_settings=FREE, epilog="Example: [bold]laplex similarity speeches.laplex tax relief[/bold]")
-def similarity(model: Saved, words: Words, language: In = None, csv: Csv = None, plot: Plot = None) -> None:
+def similarity(
+    model: Saved,
+    words: Words,
+    language: In = None,
+    interval: Interval = None,
+    cluster: Cluster = None,
+    csv: Csv = None,
+    plot: Plot = None,
+) -> None:
     """How similar two words are, in each slice."""
     chosen, where = parted(words)
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
-    answer(lx.load(model).similarity(*chosen, language=language, **where), csv, plot, lx.plots.lines)
+    frame = lx.load(model).similarity(*chosen, language=language, interval=interval, cluster=cluster, **where)
+    answer(frame, csv, plot, lx.plots.lines)
 
 
-@app.command(context_settings=FREE, epilog="Example: [bold]laplex contrast speeches.laplex party --min-count 50[/bold]")
+@app.command(
+    context_settings=FREE,
+    epilog="Example: [bold]laplex contrast speeches.laplex party --cluster speaker --rank evidence[/bold]",
+)
 def contrast(
     model: Saved,
     column: Column,
@@ -63,15 +89,34 @@ def contrast(
     top: Top = 15,
     word: Annotated[list[str] | None, typer.Option(help="Look at this word instead.")] = None,
     measure: Measure = "euclidean",
-    min_count: MinCount = 0,
+    min_count: MinCount = None,
     each: Annotated[bool, typer.Option("--each", help="Each of the other slices on its own.")] = False,
+    rank: Rank = "distance",
+    interval: Interval = None,
+    cluster: Cluster = None,
+    min_clusters: MinClusters = 25,
+    joint: Annotated[bool, typer.Option("--joint", help="Test all values at once, not each pair.")] = False,
+    permutations: Annotated[int | None, typer.Option(help="Count labellings, as 999, for p.")] = None,
     language: In = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
     """The words whose vectors differ most between the values of a column."""
     frame = lx.load(model).contrast(
-        column, top, words=word, measure=measure, min_count=min_count, each=each, language=language, **only(slice)
+        column,
+        top,
+        words=word,
+        measure=measure,
+        min_count=min_count,
+        each=each,
+        rank=rank,
+        interval=interval,
+        cluster=cluster,
+        min_clusters=min_clusters,
+        joint=joint,
+        permutations=permutations,
+        language=language,
+        **only(slice),
     )
     answer(frame, csv, plot, lx.plots.bars)
 
@@ -86,13 +131,26 @@ def distance(
     across: Annotated[str, typer.Option(help="The column whose values are compared.")],
     along: Annotated[str | None, typer.Option(help="The column that it is followed along, such as a period.")] = None,
     measure: Measure = "euclidean",
+    interval: Interval = None,
+    cluster: Cluster = None,
+    min_clusters: MinClusters = 25,
     language: In = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
     """How far apart the vectors of words are between groups, through time."""
     chosen, where = parted(words)
-    frame = lx.load(model).distance(chosen, across, along, measure=measure, language=language, **where)
+    frame = lx.load(model).distance(
+        chosen,
+        across,
+        along,
+        measure=measure,
+        interval=interval,
+        cluster=cluster,
+        min_clusters=min_clusters,
+        language=language,
+        **where,
+    )
     answer(frame, csv, plot, lx.plots.lines if along else lx.plots.bars)
 
 
@@ -104,15 +162,30 @@ def drift(
     top: Top = 15,
     word: Annotated[list[str] | None, typer.Option(help="Look at this word instead.")] = None,
     measure: Measure = "euclidean",
-    min_count: MinCount = 0,
+    min_count: MinCount = None,
     steps: Annotated[bool, typer.Option("--steps", help="Step by step.")] = False,
+    rank: Rank = "distance",
+    interval: Interval = None,
+    cluster: Cluster = None,
+    min_clusters: MinClusters = 25,
     language: In = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
     """The words that moved most along an ordered column, with their neighbors before and after."""
     frame = lx.load(model).drift(
-        column, top, words=word, measure=measure, min_count=min_count, steps=steps, language=language, **only(slice)
+        column,
+        top,
+        words=word,
+        measure=measure,
+        min_count=min_count,
+        steps=steps,
+        rank=rank,
+        interval=interval,
+        cluster=cluster,
+        min_clusters=min_clusters,
+        language=language,
+        **only(slice),
     )
     answer(frame, csv, plot, lx.plots.lines if steps else lx.plots.bars)
 
@@ -145,6 +218,9 @@ def project(
     words: Words,
     plus: Annotated[list[str], typer.Option(help="A word of the pole that counts as 1.")],
     minus: Annotated[list[str], typer.Option(help="A word of the pole that counts as −1.")],
+    across: Annotated[str | None, typer.Option(help="How far apart the values of this column are on it.")] = None,
+    interval: Interval = None,
+    cluster: Cluster = None,
     language: In = None,
     csv: Csv = None,
     plot: Plot = None,
@@ -152,8 +228,10 @@ def project(
     """Where words stand on a dimension of meaning, such as rich to poor, in each slice."""
     chosen, where = parted(words)
     fitted = lx.load(model)
-    frame = fitted.project(chosen, axis=(plus, minus), language=language, **where)
-    answer(frame, csv, plot, lx.plots.lines if any(map(fitted.ordered, fitted.columns)) else lx.plots.bars)
+    axis = (plus, minus)
+    frame = fitted.project(chosen, axis, across=across, interval=interval, cluster=cluster, language=language, **where)
+    along = across is None and any(map(fitted.ordered, fitted.columns))
+    answer(frame, csv, plot, lx.plots.lines if along else lx.plots.bars)
 
 
 def parted(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

@@ -15,17 +15,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from laplex.engines import kernels
+from laplex.engines.epoch import Epoch as Epoch
+from laplex.engines.noise import alias_tables
+from laplex.engines.start import FLOOR, start
+from laplex.engines.start import ROWS as ROWS
+from laplex.engines.start import START as START
+from laplex.engines.unread import solve
 from laplex.graph import Graph
 from laplex.problem import Problem
 
 PRIOR_VISITS = 16  # a row takes its prior at about so many of its visits in an epoch, however frequent it is
-START = 1e-3  # of Adagrad's accumulators
-ROWS = 10_000  # that are worked on at once where a copy of all would take too much memory
-FLOOR = 1e-4  # the last step size, as a share of the first
 
 
 @dataclass
@@ -43,22 +44,26 @@ class State:
             flat[row * dimensions : row * dimensions + part.size] = part.reshape(-1)
         return flat[: parameters * dimensions].reshape(parameters, dimensions)
 
+    def log_prior(self, graph: Graph) -> float:
+        """The log prior of θ under a part of the graph, up to its constant."""
+        theta = self.theta[: len(graph)]
+        ridge = np.einsum("ij,ij,i->", theta, theta, graph.diagonal, dtype=np.float64)
+        cost = kernels.cost(self.theta, graph.first, graph.second, graph.weight, graph.sign)
+        return float(-0.5 * ridge - 0.5 * cost)
+
+    def fill(self, graph: Graph) -> None:
+        """Give the rows that no gradient has touched their exact optimum under the prior, the others held."""
+        unread = np.flatnonzero(self.note[: len(graph), kernels.ACC] == np.float32(START))
+        if len(unread):
+            solve(graph, self.theta, unread)
+
 
 def initial(problem: Problem, seed: int) -> State:
     """Small random vectors, the same for all slices of a word."""
-    targets = problem.graph.targets
     width = -(-problem.dimensions // kernels.LANE) * kernels.LANE
-    theta = _aligned(problem.parameters + len(targets), width)
+    theta = _aligned(problem.parameters + len(problem.graph.targets), width)
     theta[:] = 0.0
-    random = np.random.default_rng([seed, 0])
-    order = np.argsort(problem.twin, kind="stable")
-    sorted_twins = problem.twin[order]
-    for row in range(0, len(problem.slot), ROWS):
-        drawn = random.random((min(ROWS, len(problem.slot) - row), problem.dimensions), np.float32)
-        own = order[slice(*np.searchsorted(sorted_twins, [row, row + ROWS]))]
-        theta[own, : problem.dimensions] = (drawn[problem.twin[own] - row] - 0.5) / problem.dimensions
-    if len(targets):
-        theta[problem.parameters :, : problem.dimensions] = targets
+    start(problem, seed, theta)
     note = _aligned(len(theta), 4)
     note[:] = 0.0
     note[:, kernels.ACC] = START
@@ -73,26 +78,12 @@ def _aligned(rows: int, width: int) -> NDArray[np.float32]:
     return memory[first : first + rows * width].reshape(rows, width)
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """What one pass over the text is to do."""
-
-    number: int
-    of: int
-    rate: float
-    seed: int
-    threads: int
-    block: int
-    drawn: int
-
-
 class Cpu:
     """A problem made ready for the kernels."""
 
     def __init__(self, problem: Problem, state: State, piece: int = 20_000) -> None:
         self.problem = problem
         self.state = state
-        alias = [_alias(problem.noise[a:b]) for a, b in zip(problem.vocabulary_start, problem.vocabulary_start[1:])]
         self._text = kernels.Text(
             problem.ids,
             problem.offsets,
@@ -101,8 +92,7 @@ class Cpu:
             problem.language,
             problem.held_out,
             problem.keep,
-            np.concatenate([chance for chance, _ in alias]),
-            np.concatenate([other for _, other in alias]),
+            *alias_tables(problem),
             problem.vocabulary_start,
         )
         self._parameters = kernels.Parameters(problem.slot, state.theta, state.note)
@@ -125,14 +115,19 @@ class Cpu:
         return len(self._pieces)
 
     def run(
-        self, epoch: Epoch, report: Callable[[float], None], begin: int = 0, seconds: float = math.inf
+        self,
+        epoch: Epoch,
+        report: Callable[[float], None],
+        begin: int = 0,
+        seconds: float = math.inf,
+        end: int | None = None,
     ) -> tuple[int, NDArray[np.float64]]:
-        """A pass over the text from piece `begin` of its order on, to the end or for so many seconds.
+        """A pass over the text from piece `begin` of its order on, up to `end` or for so many seconds.
 
         Gives the piece to go on from, and (3) the tokens read, the log likelihood of some of them, and their number.
         """
         order = np.random.default_rng([epoch.seed, 3, epoch.number]).permutation(self.pieces)
-        numbers = iter(range(begin, self.pieces))
+        numbers = iter(range(begin, self.pieces if end is None else end))
         lock, stop = threading.Lock(), threading.Event()
         totals = [np.zeros(3) for _ in range(epoch.threads)]
         errors: list[BaseException] = []
@@ -175,40 +170,8 @@ class Cpu:
         rate = epoch.rate * max(1.0 - share, FLOOR)
         return kernels.Settings(self.problem.window, self.problem.negatives, epoch.block, epoch.drawn, rate, seed)
 
-    def log_prior(self, graph: Graph) -> float:
-        """The log prior of θ under a part of the graph, up to its constant."""
-        ends, theta = self.state.theta, self.state.theta[: self.problem.parameters]
-        ridge = np.einsum("ij,ij,i->", theta, theta, graph.diagonal, dtype=np.float64)
-        cost = kernels.cost(ends, graph.first, graph.second, graph.weight, graph.sign)
-        return float(-0.5 * ridge - 0.5 * cost)
-
-    def fill(self) -> None:
-        """Give the rows that no gradient has touched their exact optimum under the prior, the others held.
-
-        For each such row i: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
-        """
-        graph, theta = self.problem.graph, self.state.theta
-        unread = np.flatnonzero(self.state.note[: self.problem.parameters, kernels.ACC] == np.float32(START))
-        if not len(unread):
-            return
-        place = np.full(len(theta), -1)
-        place[unread] = np.arange(len(unread))
-        one = np.concatenate([graph.first, graph.second[~graph.directed]])
-        two = np.concatenate([graph.second, graph.first[~graph.directed]])
-        weight = np.concatenate([graph.weight, graph.weight[~graph.directed]])
-        sign = np.concatenate([graph.sign, graph.sign[~graph.directed]])
-        own = (one < len(graph)) & (place[np.minimum(one, len(place) - 1)] >= 0)
-        one, two, weight, sign = place[one[own]], two[own], weight[own], sign[own]
-        diagonal = graph.diagonal[unread] + np.bincount(one, weight, len(unread))
-        inner = place[two] >= 0
-        matrix = sparse.csc_array(
-            (-sign[inner] * weight[inner], (one[inner], place[two[inner]])), shape=(len(unread), len(unread))
-        ) + sparse.diags_array(np.where(diagonal > 0, diagonal, 1.0), format="csc")
-        known = sparse.csr_array(
-            (sign[~inner] * weight[~inner], (one[~inner], two[~inner])), shape=(len(unread), len(theta))
-        )
-        used = np.unique(known.indices)
-        theta[unread] = splu(matrix.tocsc()).solve(known[:, used] @ theta[used].astype(np.float64))
+    def pull(self) -> None:
+        """The state is what is worked on."""
 
 
 def _cut_into_visits(problem: Problem, note: NDArray[np.float32]) -> kernels.Edges:
@@ -249,22 +212,7 @@ def _draws(problem: Problem) -> NDArray[np.float64]:
     language = np.zeros(len(starts), np.int64)
     language[place] = problem.language
     draws = np.zeros(len(problem.slot))
-    for start, number, size in zip(starts.tolist(), language.tolist(), tokens.tolist(), strict=True):
+    for begin, number, size in zip(starts.tolist(), language.tolist(), tokens.tolist(), strict=True):
         noise = problem.noise[slice(*problem.vocabulary_start[number : number + 2])]
-        draws[start : start + len(noise)] += size * noise
+        draws[begin : begin + len(noise)] += size * noise
     return np.bincount(problem.slot, draws, problem.parameters).astype(np.float64)
-
-
-def _alias(probability: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Walker's alias table: draw a place evenly, stay there with the first, else go to the second."""
-    size = len(probability)
-    scaled = (probability * size).tolist()
-    chance, other = np.ones(size, np.float32), np.arange(size, dtype=np.int32)
-    small = [i for i, p in enumerate(scaled) if p < 1.0]
-    large = [i for i, p in enumerate(scaled) if p >= 1.0]
-    while small and large:
-        low, high = small.pop(), large.pop()
-        chance[low], other[low] = scaled[low], high
-        scaled[high] -= 1.0 - scaled[low]
-        (small if scaled[high] < 1.0 else large).append(high)
-    return chance, other

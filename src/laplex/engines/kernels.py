@@ -31,7 +31,7 @@ _TWO_TO_MINUS_24 = F(1.0 / 16777216.0)
 _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203752), F(0.01352062)
 
 # A call of one of these with arrays costs dozens of pushes to the stack: none stands where a token may skip it.
-_fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
+fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
 
 
 class Text(NamedTuple):
@@ -100,7 +100,7 @@ def _prefetch(context, lanes, array, row):
     return types.void(lanes, array, types.intp), build
 
 
-@_fast
+@fast
 def _random(state):
     """xorshift64*, 64 random bits."""
     x = state[0]
@@ -111,13 +111,13 @@ def _random(state):
     return x * np.uint64(2685821657736338717)
 
 
-@_fast
-def _uniform(state):
+@fast
+def uniform(state):
     return F(_random(state) >> np.uint64(40)) * _TWO_TO_MINUS_24
 
 
-@_fast
-def _seed(seed):
+@fast
+def seeded(seed):
     """A well mixed state from any seed (splitmix64)."""
     state = np.empty(1, np.uint64)
     z = np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)
@@ -127,8 +127,8 @@ def _seed(seed):
     return state
 
 
-@_fast
-def _logistic(scores, bits, count):
+@fast
+def logistic(scores, bits, count):
     """σ of every score, in place: 1/(1 + 2^−x·log2(e)). `bits` is an int32 scratch seen as float32 by `scale`."""
     scale = bits.view(np.float32)
     for i in range(count):
@@ -141,13 +141,13 @@ def _logistic(scores, bits, count):
         scores[i] = F(1.0) / (F(1.0) + scores[i] * scale[i])
 
 
-@_fast
-def _logistic_one(x):
+@fast
+def logistic_one(x):
     return F(1.0) / (F(1.0) + np.exp(-min(F(40.0), max(F(-40.0), x))))
 
 
-@_fast
-def _products(lanes, left, right, out, rows, columns):
+@fast
+def products(lanes, left, right, out, rows, columns):
     """out[i, k] = left[i] · right[k]; rows a multiple of 4, columns of 2."""
     width = LANE * len(lanes)
     for i in range(0, rows, 4):
@@ -168,7 +168,7 @@ def _products(lanes, left, right, out, rows, columns):
             out[i, k + 1], out[i + 1, k + 1], out[i + 2, k + 1], out[i + 3, k + 1] = b0, b1, b2, b3
 
 
-@_fast
+@fast
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
     """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by eights."""
     width = LANE * len(lanes)
@@ -183,7 +183,7 @@ def _combine(lanes, weights, rows, out, at, count, first, last, carry):
         carry = F(1.0)
 
 
-@_fast
+@fast
 def _step(lanes, theta, note, index, gradients, place, rate):
     """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient."""
     width = LANE * len(lanes)
@@ -197,13 +197,13 @@ def _step(lanes, theta, note, index, gradients, place, rate):
         theta[index, d] += step * gradients[place, d]
 
 
-@_fast
+@fast
 def _takes(chance, state):
     """Does this visit take its share of the prior?"""
-    return chance >= F(1.0) or (chance > F(0.0) and _uniform(state) < chance)
+    return chance >= F(1.0) or (chance > F(0.0) and uniform(state) < chance)
 
 
-@_fast
+@fast
 def _prior(lanes, theta, note, start, other, weights, both, index, rate):
     """A visit's share of the prior, as proximal steps: exact minimisers, stable for every strength.
 
@@ -232,20 +232,20 @@ def _prior(lanes, theta, note, start, other, weights, both, index, rate):
             theta[o, d] += move_other * t
 
 
-@_fast
-def _subsample(ids, begin, end, keep, base, kept, state):
+@fast
+def subsample(ids, begin, end, keep, base, kept, state):
     """The word ids of a document that stay this time."""
     count = 0
     for i in range(begin, end):
         word = ids[i]
         chance = keep[base + word]
-        if chance >= F(1.0) or _uniform(state) < chance:
+        if chance >= F(1.0) or uniform(state) < chance:
             kept[count] = word
             count += 1
     return count
 
 
-@_fast
+@fast
 def _draw(noise, alias, base, size, state):
     """A word from the noise distribution of a language, by its alias table."""
     bits = _random(state)
@@ -255,7 +255,7 @@ def _draw(noise, alias, base, size, state):
     return np.int64(alias[base + place])
 
 
-@_fast
+@fast
 def _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state):
     """Draw negatives and ask for their rows, some time before they are needed."""
     for k in range(drawn):
@@ -264,7 +264,7 @@ def _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note,
         _prefetch(_ONE_LINE, note, slots[k])
 
 
-@_fast
+@fast
 def _ask(lanes, theta, note, slot, start, kept, first, last):
     """Ask for the rows of tokens `first` up to `last` before they are needed."""
     for i in range(first, last):
@@ -273,7 +273,7 @@ def _ask(lanes, theta, note, slot, start, kept, first, last):
         _prefetch(_ONE_LINE, note, index)
 
 
-@_fast
+@fast
 def _gather(lanes, theta, slots, rows, count):
     """Copy some rows side by side."""
     width = LANE * len(lanes)
@@ -283,7 +283,7 @@ def _gather(lanes, theta, slots, rows, count):
             rows[k, d] = theta[source, d]
 
 
-@_fast
+@fast
 def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
     """Train on documents `first` up to `last`. log p = log σ(ρ_v·h) + Σ_negatives log σ(−ρ_w·h), h = Σ_window α.
 
@@ -296,7 +296,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
     ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
     slot, theta, note = parameters
     start, other, edge, both = edges
-    state = _seed(settings.seed)
+    state = seeded(settings.seed)
     h = np.zeros((block, width), np.float32)  # window sums
     ring = (2 * block + 2 * window) // block * block
     d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h: of token i in row i % ring
@@ -317,7 +317,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
             continue
         base = vocabulary_start[language[document]]
         vocabulary = vocabulary_start[language[document] + 1] - base
-        length = _subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
+        length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
         if length < 2:
             continue
         totals[0] += length
@@ -363,11 +363,11 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     f += theta[v, d] * h[b, d]
                     square += h[b, d] * h[b, d]
                 right[b], squares[b] = f, square * F(1.0 / width)
-            _logistic(right, bits, size)
+            logistic(right, bits, size)
             # negatives, for all tokens of the block at once
             _gather(lanes, theta, slots, negative, drawn)
-            _products(lanes, h, negative, scores, block, drawn)
-            _logistic(flat, bits, block * drawn)
+            products(lanes, h, negative, scores, block, drawn)
+            logistic(flat, bits, block * drawn)
             if watched:
                 totals[2] += size
                 for b in range(size):
@@ -431,7 +431,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
             done = max(done, stop)
 
 
-@_fast
+@fast
 def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     """Train on documents `first` up to `last`. log p = log σ(ρ_v·α_c) + Σ_negatives log σ(−ρ_w·α_c), c in the window.
 
@@ -444,7 +444,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
     slot, theta, note = parameters
     start, other, edge, both = edges
-    state = _seed(settings.seed)
+    state = seeded(settings.seed)
     longest = (block + 2 * window + 7) // 8 * 8
     span = (2 * window + 1 + 7) // 8 * 8
     alpha = np.zeros((longest + span, width), np.float32)
@@ -465,7 +465,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             continue
         base = vocabulary_start[language[document]]
         vocabulary = vocabulary_start[language[document] + 1] - base
-        length = _subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
+        length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
         if length < 2:
             continue
         totals[0] += length
@@ -506,7 +506,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                         f3 += x * alpha[m + 3, d]
                     right[n], right[n + 1], right[n + 2], right[n + 3] = f0, f1, f2, f3
                     n += 4
-                _logistic(right, bits, hi - lo)
+                logistic(right, bits, hi - lo)
                 if watched:
                     for n in range(hi - lo):
                         if lo + n != i:
@@ -543,8 +543,8 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     _prior(lanes, theta, note, start, other, edge, both, v, rate)
             # negatives, for all contexts of the block at once
             _gather(lanes, theta, slots, negative, drawn)
-            _products(lanes, alpha, negative, scores, padded, drawn)
-            _logistic(flat, bits, padded * drawn)
+            products(lanes, alpha, negative, scores, padded, drawn)
+            logistic(flat, bits, padded * drawn)
             if watched:
                 totals[2] += size
                 for n in range(count):
@@ -567,7 +567,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     _prior(lanes, theta, note, start, other, edge, both, c, rate)
 
 
-@_fast
+@fast
 def cost(theta, first, second, weight, sign):
     """Σ a_ij ‖θ_i ∓ θ_j‖² over edges."""
     total = 0.0

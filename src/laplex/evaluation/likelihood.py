@@ -12,7 +12,7 @@ n tokens, M documents, D dimensions, V words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,21 +62,34 @@ def held_out(
     if not isinstance(text, (Corpus, Tokens)):
         raise InputError(f"the text is a Corpus, as lx.read gives, or Tokens, not {type(text).__name__}")
     chosen = named(models)
-    rules = {name: _Rule.of(name, model, under) for name, model in chosen.items()}
-    _check_comparable(chosen, rules)
+    _check_comparable(chosen, _rules(chosen, under))
     tokens = text if isinstance(text, Tokens) else Tokens.of(text, min_count=1, quiet=quiet)
-    first = next(iter(chosen.values()))
-    read = Text.of(tokens, first, subsample, seed, quiet)
-    starts = {name: Starts.of(name, model, tokens, read) for name, model in chosen.items()}
-    sums = {name: np.zeros(len(read.documents)) for name in chosen}
-    rule = next(iter(rules.values()))
+    read = Text.of(tokens, next(iter(chosen.values())), subsample, seed, quiet)
+    sums = sums_by_document(chosen, tokens, read, under=under, seed=seed, quiet=quiet)
+    return _frame(sums, np.diff(read.offsets))
+
+
+def sums_by_document(
+    models: Mapping[str, Vectors],
+    tokens: Tokens,
+    read: Text,
+    *,
+    under: Model | None = None,
+    seed: int = 1,
+    quiet: bool = False,
+) -> dict[str, Floats]:
+    """(M) The log likelihood of each document of a text under each model, with the same negatives for all."""
+    rules = _rules(models, under)
+    starts = {name: Starts.of(name, model, tokens, read) for name, model in models.items()}
+    sums = {name: np.zeros(len(read.documents)) for name in models}
+    first, rule = next(iter(models.values())), next(iter(rules.values()))
     with bar("reading held-out text", quiet=quiet) as progress:
         for part, drawn in read.parts(first, rule.negatives, rule.noise_power, seed):
-            for name, model in chosen.items():
+            for name, model in models.items():
                 scores = _score(part, drawn, model, rules[name], starts[name])
                 sums[name][part.low : part.high] = np.bincount(part.document, scores, part.high - part.low)
             progress.update(part.high / len(read.documents), f"{part.high:,} documents")
-    return _frame(sums, np.diff(read.offsets))
+    return sums
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,10 @@ class _Rule:
         if not all(field in known for field in names):
             raise InputError(f"{name} does not say what likelihood it was estimated with: give under=lx.Model(…)")
         return cls(**{field: known[field] for field in names})
+
+
+def _rules(models: Mapping[str, Vectors], under: Model | None) -> dict[str, _Rule]:
+    return {name: _Rule.of(name, model, under) for name, model in models.items()}
 
 
 def _check_comparable(models: dict[str, Vectors], rules: dict[str, _Rule]) -> None:
@@ -151,15 +168,15 @@ def _frame(sums: dict[str, Floats], lengths: NDArray[np.int64]) -> pd.DataFrame:
     rows = []
     base = next(iter(sums.values()))
     for name, found in sums.items():
-        mean, error = _mean(found, lengths)
+        mean, error = mean_by_token(found, lengths)
         row = {"model": name, "log_likelihood": mean, "se": error}
         if len(sums) > 1:
-            row["difference"], row["difference_se"] = _mean(found - base, lengths)
+            row["difference"], row["difference_se"] = mean_by_token(found - base, lengths)
         rows.append(row | {"tokens": int(lengths.sum()), "documents": len(lengths)})
     return pd.DataFrame(rows)
 
 
-def _mean(sums: Floats, lengths: NDArray[np.int64]) -> tuple[float, float]:
+def mean_by_token(sums: Floats, lengths: NDArray[np.int64]) -> tuple[float, float]:
     """The mean of a token and its standard error, documents being what varies (that of a ratio)."""
     mean = sums.sum() / lengths.sum()
     if len(sums) < 2:

@@ -6,6 +6,7 @@ occur, and the keys, which are the columns that say what a row is about (the wor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ WORD = "word"
 LOWER, UPPER = "lower", "upper"
 BETWEEN = " – "  # what stands between two values that are compared
 NOTES = ("rank", "neighbors", "before", "after")  # what is said about a row, not what it is about
+COUNTED = re.compile("(count|clusters)(_.*)?|n")  # columns that say how much text there is
 MEASURES = ("distance", "similarity", "position", "drift", "difference", "estimate")
 
 Kind = Literal["number", "date", "name"]
@@ -86,7 +88,7 @@ def keys(frame: pd.DataFrame, measured: str) -> list[str]:
         if name not in (measured, LOWER, UPPER, *NOTES)
         and not _is_float(frame[name])
         and isinstance(frame[name].iloc[0], Hashable)
-        and not (name.startswith("count") and pd.api.types.is_numeric_dtype(frame[name]))
+        and not (COUNTED.fullmatch(name) and pd.api.types.is_numeric_dtype(frame[name]))
     ]
 
 
@@ -147,6 +149,8 @@ def axis_title(frame: pd.DataFrame, measured: str, title: str) -> str:
     """ "Distance" is "Distance between D and R" if that is the only pair in the frame, and so on."""
     same = {name: str(frame[name].iloc[0]) for name in keys(frame, measured) if frame[name].nunique(dropna=False) == 1}
     pairs = [same[name].split(BETWEEN) for name in same if BETWEEN in same[name] and name != WORD]
+    if measured == "estimate" and "p_adjusted" in frame.columns and "z" not in frame.columns:
+        title, measured = "Distance without noise", "distance"
     if measured == "distance" and len(pairs) == 1 and len(pairs[0]) == 2:
         return f"{title} between {pairs[0][0]} and {pairs[0][1]}"
     if measured == "distance" and {"from", "to"} <= same.keys():

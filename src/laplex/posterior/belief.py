@@ -1,150 +1,207 @@
 """What does the model believe about a word's vectors, in all its slices together, once it has read the text?
 
-A fitted model comes in; for each word a Posterior goes out. Given the contexts, the vectors of a word are a logistic
-regression with a Gaussian prior that couples the slices, and near its maximum the posterior is Gaussian (Laplace):
+A fitted model comes in; for each word a Posterior goes out, or one Joint for all. Given the contexts, the vectors of
+a word are a logistic regression with a Gaussian prior that couples the slices. The posterior is nearly Gaussian:
 
     precision = blocks A_s of the likelihood's curvature in each slice + (L + D of the word's part of the graph) ⊗ I
 
+with the curvature at the maximum (Laplace, `ascent.py`), or its mean (the nearest Gaussian, `nearest.py`).
+
 This is not what another sample would show: it says how much the model still does not know under its own
 assumptions, all occurrences independent. For tests and intervals of that kind see `contrast.py`.
-S slices, n vectors (tied slices share one), D dimensions.
+n vectors of a block, D dimensions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
-from laplex.posterior.pooled import tokens_of
-from laplex.posterior.tables import Floats, Pass, Table
-from laplex.posterior.units import Units
-from laplex.tokens import Slices, Tokens
+from laplex.posterior.ascent import NotSettledError, Text, climb
+from laplex.posterior.block import Block, Floats, blocks, joined_words
+from laplex.posterior.chains import draw
+from laplex.posterior.gaussian import Joint, Posterior
+from laplex.posterior.nearest import approach
+from laplex.posterior.reading import OCCURRENCES, Reading
+from laplex.progress import bar, say
+from laplex.provenance import tokens_of
+from laplex.questions.cosine import check_whole
+from laplex.tokens import Tokens
 
-STEPS = 3  # of Newton's method; the vectors are near the maximum already, but for the noise of training
+TILE = 8  # blocks for which the background is read at once
+
+Center = Literal["mean", "mode"]
+
+__all__ = ["Joint", "Posterior", "joined_words", "posterior"]
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """The joint Gaussian of a word's vectors. `mean[place[s]]` is that of slice s."""
+class Solved(NamedTuple):
+    block: Block
+    mean: Floats
+    covariance: Floats
+    draws: Floats | None
 
-    word: str
-    slices: Slices
-    place: NDArray[np.int64]  # (S)
-    mean: Floats  # (n, D)
-    covariance: Floats  # (n D, n D), vectors one after the other
 
-    def sample(self, count: int, seed: int = 1) -> Floats:
-        """(count, S, D) Draws of the vectors in all slices."""
-        if count < 1:
-            raise InputError(f"sample({count}): at least one draw")
-        noise = np.random.default_rng([seed, 6]).standard_normal((count, self.mean.size))
-        drawn = self.mean.reshape(-1) + noise @ np.linalg.cholesky(self.covariance).T
-        return np.asarray(drawn.reshape(count, *self.mean.shape)[:, self.place])
+@overload
+def posterior(
+    fitted: Embeddings,
+    words: str | Sequence[str],
+    *,
+    coupled: Literal[False] = False,
+    center: Center = ...,
+    draws: int = ...,
+    memory: float = ...,
+    tokens: Tokens | None = ...,
+    language: str | None = ...,
+    seed: int = ...,
+    threads: int | None = ...,
+    quiet: bool = ...,
+) -> dict[str, Posterior]: ...
+
+
+@overload
+def posterior(
+    fitted: Embeddings,
+    words: str | Sequence[str],
+    *,
+    coupled: Literal[True],
+    center: Center = ...,
+    draws: int = ...,
+    memory: float = ...,
+    tokens: Tokens | None = ...,
+    language: str | None = ...,
+    seed: int = ...,
+    threads: int | None = ...,
+    quiet: bool = ...,
+) -> Joint: ...
 
 
 def posterior(
     fitted: Embeddings,
     words: str | Sequence[str],
     *,
+    coupled: bool = False,
+    center: Center = "mean",
+    draws: int = 0,
+    memory: float = 4.0,
     tokens: Tokens | None = None,
     language: str | None = None,
     seed: int = 1,
     threads: int | None = None,
     quiet: bool = False,
-) -> dict[str, Posterior]:
+) -> dict[str, Posterior] | Joint:
     """The posterior of words in all slices jointly, given the contexts: mean, covariance, draws.
 
-    posterior(fitted, "health")["health"].sample(1000)
+    Each word has one of its own, in which all others are held where they are. With `coupled`, the vectors of all
+    words move together, as they should if a dictionary joins them; `joined_words` says which those are. The Gaussian
+    is the one nearest to the posterior; center="mode" gives that at its maximum, which is faster, but believes in
+    vectors that are too short where a word is rare. With `draws`, so many are taken from the posterior itself, which
+    takes about a second a word, and intervals come from them: for distances of rare words, whose posterior is no
+    Gaussian. `memory` is how many GB the covariances may take.
+
+        posterior(fitted, "health")["health"].sample(1000)
+        posterior(fitted, joined_words(fitted, "health"), coupled=True)["health"]
     """
     tokens = tokens_of(fitted, tokens)
     index = fitted.language(language)
     ids = fitted.ids(words, index)
-    slices = fitted.rows.slices
-    own = [_Word(fitted, index, i) for i in ids]
-    for step in range(STEPS + 1):
-        for slice in range(len(slices)):
-            chosen = (slices.of_document == slice) & (tokens.languages == index) & (np.diff(tokens.offsets) > 0)
-            if chosen.any():
-                rho = np.array([word.vectors[word.place[slice]] for word in own])
-                units = _documents(np.flatnonzero(chosen))
-                text = Pass(tokens, units, fitted, ids, index, seed=seed, threads=threads, quiet=True, rho=rho)
-                text.quiet = quiet
-                for word, table in zip(own, text.run(range(len(ids)), lambda table: table)):
-                    word.add(slice, table)
-        for word in own:
-            word.solve(move=step < STEPS)
-    names = fitted.rows.vocabularies[index].words
-    return {
-        names[i]: Posterior(names[i], slices, word.place, word.vectors, word.covariance) for i, word in zip(ids, own)
-    }
+    asked = blocks(fitted, index, [ids] if coupled else [[i] for i in ids])
+    names, slices = fitted.rows.vocabularies[index].words, fitted.rows.slices
+    _check_size(asked, [names[i] for i in ids], memory)
+    if center not in ("mean", "mode"):
+        raise InputError(f'center="{center}": write "mean" or "mode"')
+    check_whole("draws", draws, 0)
+    found: dict[str, Posterior] = {}
+    with bar("posterior", quiet=quiet) as progress:
+
+        def report() -> None:
+            progress.update(len(found) / len(ids), f"{len(found):,} of {len(ids):,} words")
+
+        reading = Reading(tokens, fitted, index, seed=seed, threads=threads, report=report)
+        for block, mean, covariance, drawn in _solve_all(asked, reading, names, center, draws, quiet):
+            if coupled:
+                return Joint(tuple(names[i] for i in ids), slices, block.place, mean, covariance, drawn)
+            name = names[block.words[0]]
+            found[name] = Posterior(name, slices, block.place[0], mean, covariance, drawn)
+            report()
+    return found
 
 
-def _documents(documents: NDArray[np.int64]) -> Units:
-    """Every document for itself, without labels."""
-    size = len(documents)
-    return Units(documents, np.arange(size + 1), np.arange(size), np.zeros(size, np.int64), [""])
+def _check_size(asked: Sequence[Block], words: Sequence[str], memory: float) -> None:
+    """Would the covariances, and what is needed on the way to them, fit into memory?"""
+    sizes = np.array([block.vectors.size for block in asked], np.float64)
+    need = 8 * ((sizes**2).sum() + 3 * np.sort(sizes**2)[-TILE:].sum()) / 2**30
+    if not need <= memory:
+        what = f"{asked[0].vectors.size:,} numbers" if len(asked) == 1 else f"{len(asked):,} words"
+        raise InputError(
+            f'the posterior of {what} ("{words[0]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask about '
+            "fewer words at once, or give more memory"
+        )
 
 
-class _Word:
-    """The vectors of a word on their way to the maximum."""
+def _solve_all(
+    asked: Sequence[Block], reading: Reading, names: Sequence[str], center: Center, draws: int, quiet: bool
+) -> Iterator[Solved]:
+    """Means and covariances of blocks: those whose contexts fit into memory together, tile by tile."""
+    for batch in _batches(asked, reading, names, quiet):
+        words = sorted({cell.word for block in batch for cell in block.cells})
+        around = reading.around(words)
+        here = {(word, slice): part for word, parts in zip(words, around) for slice, part in enumerate(parts)}
+        text = Text(here, reading.background(), {word: float(reading.noise[word]) for word in words})
+        tiles = [batch[i : i + TILE] for i in range(0, len(batch), TILE)]
 
-    def __init__(self, fitted: Embeddings, language: int, word: int) -> None:
-        slots = np.array([fitted.slots(language, slice)[word] for slice in range(len(fitted.rows.slices))])
-        own, self.place = np.unique(slots, return_inverse=True)
-        self.vectors: Floats = fitted.theta[own].astype(np.float64)
-        self.precision, self.pull = _prior(fitted, own)
-        self.covariance: Floats = np.empty((0, 0))
-        self._begin()
+        def work(tile: Sequence[Block], text: Text = text) -> list[Solved]:
+            try:
+                return solve(tile, text, center, draws, reading.report)
+            except NotSettledError as error:
+                shown = ", ".join(f'"{names[word]}"' for block in tile for word in block.words)
+                raise NotSettledError(f"among the posteriors of {shown}: {error}") from None
 
-    def _begin(self) -> None:
-        self._gradient: Floats = self.pull - self.precision @ self.vectors
-        self._curvature: Floats = np.kron(self.precision, np.eye(self.vectors.shape[1])).astype(np.float64)
-
-    def add(self, slice: int, table: Table) -> None:
-        """What the text of a slice says."""
-        at, size = self.place[slice], self.vectors.shape[1]
-        self._gradient[at] += table.here.sum(0) - table.around.sum(0)
-        self._curvature[at * size : (at + 1) * size, at * size : (at + 1) * size] += table.curvature
-
-    def solve(self, move: bool) -> None:
-        """Take a Newton step, or at the end write down the covariance."""
-        try:
-            factor = linalg.cho_factor(self._curvature)
-        except linalg.LinAlgError:
-            raise InputError("the prior and the text leave a direction free: give the model a Ridge") from None
-        if move:
-            step = linalg.cho_solve(factor, self._gradient.reshape(-1))
-            self.vectors = self.vectors + step.reshape(self.vectors.shape)
-            self._begin()
-        else:
-            self.covariance = linalg.cho_solve(factor, np.eye(self.vectors.size))
+        with ThreadPoolExecutor(reading.threads) as pool:
+            for solved in pool.map(work, tiles):
+                yield from solved
 
 
-def _prior(fitted: Embeddings, own: NDArray[Any]) -> tuple[Floats, Floats]:
-    """(n, n) The word's part of L + D, and (n, D) the pull of all other vectors, which are held."""
-    graph = fitted.graph
-    ends = np.concatenate([fitted.theta, graph.targets]) if len(graph.targets) else fitted.theta
-    precision, pull = np.diag(graph.diagonal[own]), np.zeros((len(own), fitted.dimensions))
-    touched = np.flatnonzero(np.isin(graph.first, own) | np.isin(graph.second, own))
-    place = {int(slot): number for number, slot in enumerate(own)}
-    for edge in touched:
-        one, two = (place.get(int(end[edge])) for end in (graph.first, graph.second))
-        weight, sign = float(graph.weight[edge]), float(graph.sign[edge])
-        if graph.directed[edge] and one is not None and two is not None:
-            raise InputError("directed edges between the vectors of a word are a penalty, not a prior: no posterior")
-        for mine, other, end in ((one, two, graph.second), (two, one, graph.first)):
-            if mine is None or (graph.directed[edge] and mine is two):
-                continue
-            precision[mine, mine] += weight
-            if other is None:
-                pull[mine] += weight * sign * ends[end[edge]]
-            else:
-                precision[mine, other] -= weight * sign
-    return precision, pull
+def solve(
+    asked: Sequence[Block],
+    text: Text,
+    center: Center = "mean",
+    draws: int = 0,
+    report: Callable[[], None] = lambda: None,
+) -> list[Solved]:
+    """Mean, covariance and draws of each block, given what the text says."""
+    found = []
+    for ascent in climb(asked, text, report):
+        block, mode, covariance = ascent.block, ascent.point, ascent.covariance
+        assert covariance is not None
+        mean, drawn = mode, None
+        if center == "mean":
+            mean, covariance = approach(block, mode, covariance, text)
+            report()
+        if draws:
+            drawn = draw(block, mode, mean, covariance, text, draws, report=report)
+        found.append(Solved(block, mean, covariance, drawn))
+    return found
+
+
+def _batches(asked: Sequence[Block], reading: Reading, names: Sequence[str], quiet: bool) -> Iterator[Sequence[Block]]:
+    """Blocks, in portions whose contexts fit into memory."""
+    words = sorted({cell.word for block in asked for cell in block.cells})
+    counts = dict(zip(words, reading.count(words).tolist()))
+    room, batch, taken = OCCURRENCES // (4 * reading.dimensions), list[Block](), 0
+    for block in asked:
+        need = sum(counts[word] for word in {cell.word for cell in block.cells})
+        if need > room and not reading.single:
+            what = ", ".join(f'"{names[word]}"' for word in block.words[:3])
+            say(f"{what}: {need:,} occurrences, of which {room / need:.0%} are looked at", quiet=quiet)
+        if batch and taken + need > room:
+            yield batch
+            batch, taken = [], 0
+        batch.append(block)
+        taken += need
+    yield batch

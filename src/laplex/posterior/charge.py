@@ -1,8 +1,8 @@
-"""What does the prior charge for a difference between two values of a column?
+"""What does the prior charge for a difference between the values of a column?
 
 A fitted model comes in; for each word the curvature of the prior goes out, along the direction in which its vectors
-at one value move by ½ and those at the other by −½: xᵀ(L + D)x, with L and D of the graph. Two groups of strength λ1
-under a ridge λ0 give λ1 + λ0/2. V words, S slices, R rows.
+at one value move by ½ and those at the other by −½ (or at several values by so much each): xᵀ(L + D)x, with L and D of
+the graph. Two groups of strength λ1 under a ridge λ0 give λ1 + λ0/2. V words, S slices, R rows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from laplex.embeddings import Embeddings
 
 
 def charge(
-    fitted: Embeddings, column: str, one: str, two: str, language: int, where: Mapping[str, Any] | None = None
+    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any] | None = None
 ) -> NDArray[np.float64]:
-    """(V) The prior's curvature, if only slices with the values of `where` move; zeros if none do."""
+    """(V) The prior's curvature, if slices with the values of `where` move, by what `at` says; zeros if none do."""
     size = len(fitted.rows.vocabularies[language])
     if column not in fitted.columns:
         return np.zeros(size)
@@ -33,7 +33,7 @@ def charge(
         slots = fitted.slots(language, slice)
         owner[slots] = np.arange(size)
         if slice in moves:
-            np.add.at(x, slots, 0.5 * ((key[place] == one) - float(key[place] == two)))
+            np.add.at(x, slots, at.get(key[place], 0.0))
     first, second = owner[graph.first], owner[graph.second]
     ends, others = x[graph.first], x[graph.second]
     same = first == second

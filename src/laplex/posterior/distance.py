@@ -14,9 +14,11 @@ import pandas as pd
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.posterior.contrast import contrast
-from laplex.posterior.pooled import check_pooled, tokens_of
+from laplex.posterior.listing import adjusted
+from laplex.posterior.pooled import check_pooled
 from laplex.posterior.pooled import pooled as fit_pooled
 from laplex.progress import say
+from laplex.provenance import tokens_of
 from laplex.tokens import Tokens
 
 
@@ -34,7 +36,7 @@ def distance(
 ) -> pd.DataFrame:
     """The distance of words across one column, along another, without its noise and with an interval.
 
-    Options are those of `contrast`. Contexts are those of the whole text; p is adjusted over the words at one value.
+    Options are those of `contrast`. Contexts are those of the whole text; p is adjusted over all rows.
 
         distance(fitted, ["health", "relief"], across="party", along="period", cluster="senator")
     """
@@ -58,7 +60,7 @@ def distance(
         frames.append(frame)
     if not frames:
         raise InputError(f'"{across}" has one value only at every value of "{along}": there is nothing to compare')
-    whole = pd.concat(frames, ignore_index=True)
+    whole = adjusted(pd.concat(frames, ignore_index=True))
     order = {word: number for number, word in enumerate(dict.fromkeys([words] if isinstance(words, str) else words))}
     return whole.sort_values(
         ["word", across], key=lambda column: column.map(order) if column.name == "word" else column, kind="stable"

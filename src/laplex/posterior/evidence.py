@@ -12,8 +12,8 @@ does not differ:
 The noise of T is Σ ‖Y_c‖² on average; taken out, what is left are products of different clusters, whose second and
 third moments are known, and a chi-square with these moments gives p (`analytic_p`). That holds for thousands of
 documents; of a hundred speakers one may have a third of a word's occurrences, and it rejects 7 to 9 times in 100 at
-the 5% level. There T is computed under permuted labels of the speakers, which is exact (`permuted`).
-All is done in the directions of A's eigenvectors, in which L is a vector. m rows, D dimensions, P permutations.
+the 5% level. There T is computed under permuted labels of the speakers (`permutation.py`).
+All is done in the directions of A's eigenvectors, in which L is a vector. m rows, D dimensions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from laplex.posterior.tables import Floats, Table
 
@@ -57,9 +57,10 @@ class Rotated:
     spectrum: Floats  # (D) eigenvalues of A
 
     def of(self, rows: NDArray[np.bool_]) -> Rotated:
-        return Rotated(
-            self.here[rows], self.tau[rows], self.around[rows], self.weight[rows], self.cluster[rows], self.spectrum
-        )
+        """Some rows, with their share of the curvature."""
+        share = self.tau[rows].sum() / max(float(self.tau.sum()), 1e-300)
+        here, tau, around = self.here[rows], self.tau[rows], self.around[rows]
+        return Rotated(here, tau, around, self.weight[rows], self.cluster[rows], share * self.spectrum)
 
 
 def rotate(table: Table) -> Rotated:
@@ -76,26 +77,37 @@ def rotate(table: Table) -> Rotated:
 
 def scale_of(spectrum: Floats, prior: float, share: float = 0.5, metric: Metric = "step") -> Floats:
     """(D) What L multiplies each direction with."""
-    prior = max(prior, 1e-3 * share * (1 - share) * float(spectrum.mean()), 1e-12)
     if metric == "rao":
         return np.asarray(1 / np.sqrt(spectrum + 4 * prior))
-    return np.asarray(1 / (share * (1 - share) * spectrum + prior))
+    return step_of(spectrum, prior, share * (1 - share))
+
+
+def step_of(spectrum: Floats, prior: float, part: float) -> Floats:
+    """(D) A Newton step for a score in which a part of the curvature is: for two groups f(1−f)."""
+    prior = max(prior, 1e-3 * part * float(spectrum.mean()), 1e-12)
+    return np.asarray(1 / (part * spectrum + prior))
 
 
 def losses(table: Rotated, one: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """(m, D) e_c for each row, and (2, D) U of both groups.
+    """(m, D) e_c for each row, and (2, D) U of both groups."""
+    return losses_by(table, np.where(one, 0, 1), 2)
+
+
+def losses_by(table: Rotated, label: NDArray[np.int64], groups: int) -> tuple[Floats, Floats]:
+    """(m, D) e_c for each row, and (groups, D) U of each group.
 
     h̄ in e_c is that of the others: with its own, noise would look small where clusters are few.
     """
-    e = np.empty_like(table.here)
-    totals = []
-    for side in (one, ~one):
+    e = np.zeros_like(table.here)
+    totals = np.zeros((groups, table.here.shape[1]))
+    for group in range(groups):
+        side = label == group
         tau, weight, around = table.tau[side], table.weight[side], table.around[side]
-        ratio = tau.sum() / weight.sum()
+        ratio = tau.sum() / weight.sum() if tau.any() else 0.0
         others = (around.sum(0) - around) / np.maximum(weight.sum() - weight, 1e-300)[:, None]
         e[side] = (table.here[side] - tau[:, None] * others) - ratio * (around - weight[:, None] * others)
-        totals.append(table.here[side].sum(0) - ratio * around.sum(0))
-    return e, np.array(totals)
+        totals[group] = table.here[side].sum(0) - ratio * around.sum(0)
+    return e, totals
 
 
 def share_of(table: Rotated, one: NDArray[np.bool_]) -> float:
@@ -108,9 +120,8 @@ def by_cluster(y: Floats, cluster: NDArray[np.int64]) -> Floats:
     names, place = np.unique(cluster, return_inverse=True)
     if len(names) == len(y):
         return y
-    total = np.zeros((len(names), y.shape[1]))
-    np.add.at(total, place, y)
-    return total
+    belongs = sparse.csr_array((np.ones(len(y)), (place, np.arange(len(y)))))
+    return np.asarray(belongs @ y)
 
 
 def p_value(y: Floats, total: float) -> float:
@@ -153,64 +164,27 @@ def effect(table: Rotated, one: NDArray[np.bool_], prior: float) -> Effect:
     f = share_of(table, one)
     scale = scale_of(table.spectrum, prior, f)
     y = np.where(one, 1 - f, -f)[:, None] * e * scale
-    rest = np.empty_like(y)
-    keep = np.empty(len(y))
-    for side in (one, ~one):
-        w = table.tau[side] / table.tau[side].sum()
+    d = ((1 - f) * first - f * second) * scale
+    rest, keep = unpredicted(y, table.tau, np.where(one, 0, 1))
+    z = by_cluster(rest * np.sqrt(keep)[:, None], table.cluster)
+    return corrected(d, by_cluster(y, table.cluster), by_cluster(rest, table.cluster), z)
+
+
+def unpredicted(y: Floats, tau: Floats, label: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """What is left of y beside the mean of the others of its group, and (m) the share 1 − w of the others."""
+    rest, keep = np.zeros_like(y), np.ones(len(y))
+    for group in np.unique(label):
+        side = label == group
+        w = tau[side] / max(float(tau[side].sum()), 1e-300)
         keep[side] = np.maximum(1 - w, 0.05)
         rest[side] = (y[side] - np.outer(w, y[side].sum(0))) / keep[side][:, None]
-    d = ((1 - f) * first - f * second) * scale
-    noise = float((by_cluster(y, table.cluster) * by_cluster(rest, table.cluster)).sum())
-    z = by_cluster(rest * np.sqrt(keep)[:, None], table.cluster)
+    return rest, keep
+
+
+def corrected(d: Floats, y: Floats, rest: Floats, z: Floats) -> Effect:
+    """‖d‖² without the noise Σ y·rest, and its variance from the squares of z; a row for each cluster."""
     sigma = z.T @ z
     k = (z * z).sum(1)
     flat = 2 * max(float((sigma * sigma).sum() - (k * k).sum()), 0.0)
-    return Effect(float(d @ d) - noise, flat, float(d @ sigma @ d) / max(float(d @ d), 1e-300))
-
-
-def permuted(
-    table: Rotated, one: NDArray[np.bool_], prior: float, labellings: NDArray[np.bool_], metric: Metric = "step"
-) -> Floats:
-    """(1 + P) T under the labels as they are, and under other labellings (P, m)."""
-    scale = scale_of(table.spectrum, prior, metric=metric)
-    whole = np.concatenate([table.here * scale, table.tau[:, None], table.around * scale, table.weight[:, None]], 1)
-    sums = np.concatenate([(one @ whole)[None], *(part @ whole for part in _portions(labellings))])
-    return _statistic(sums, whole.sum(0) - sums)
-
-
-def counted_p(statistics: Floats) -> float:
-    """The share of labellings under which T is at least as large as it is, the first among them."""
-    if not np.isfinite(statistics).all():
-        return float("nan")
-    return float((statistics >= statistics[0] * (1 - 1e-12)).mean())
-
-
-def smoothed_p(statistics: Floats) -> float:
-    """The tail of the chi-square that has mean, variance and skewness of T under other labellings.
-
-    It goes below 1/P, which matters where many words are tested.
-    """
-    others = statistics[1:]
-    spread = float(others.std(ddof=1))
-    if not spread > 0:
-        return float("nan")
-    freedom = 8 / max(float(stats.skew(others)), 1e-3) ** 2
-    z = (statistics[0] - float(others.mean())) / spread
-    return float(stats.chi2.sf(max(freedom + np.sqrt(2 * freedom) * z, 0.0), freedom))
-
-
-def _portions(labellings: NDArray[np.bool_]) -> list[Floats]:
-    """As numbers, a few at a time."""
-    size = max(1, 2**24 // labellings.shape[1])
-    return [labellings[i : i + size].astype(np.float64) for i in range(0, len(labellings), size)]
-
-
-def _statistic(one: Floats, two: Floats) -> Floats:
-    """(P) T, from the sums of both groups, each (P, 2D + 2): s, τ, B, W."""
-    width = (one.shape[1] - 2) // 2
-    f = one[:, width] / (one[:, width] + two[:, width])
-    total = np.zeros((len(one), width))
-    for side, a in ((one, 1 - f), (two, -f)):
-        ratio = side[:, width] / side[:, -1]
-        total += a[:, None] * (side[:, :width] - ratio[:, None] * side[:, width + 1 : -1])
-    return np.asarray((total**2).sum(1))
+    slope = float(d @ sigma @ d) / max(float(d @ d), 1e-300)
+    return Effect(float(d @ d) - float((y * rest).sum()), flat, slope)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.engines.kernels import LANE, F, _fast, _logistic, _logistic_one, _products, _seed, _subsample, _uniform
+from laplex.engines.kernels import LANE, F, fast, logistic, logistic_one, products, seeded, subsample, uniform
 
 TILE = 8  # words for which the background is read at once
 BLOCK = 64  # positions of the background whose scores are computed at once
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     chance: NDArray[np.float32]  # (n) that an occurrence adds to the curvature
 
 
-@_fast
+@fast
 def count_pairs(ids, offsets, documents, unit_start, place, words):
     """(words) In how many units each word occurs."""
     found = np.zeros(words, np.int64)
@@ -62,7 +62,7 @@ def count_pairs(ids, offsets, documents, unit_start, place, words):
     return found
 
 
-@_fast
+@fast
 def fill_pairs(ids, offsets, documents, unit_start, place, start, units, counts):
     """Which units have each word, and how often."""
     cursor = start[:-1] - 1
@@ -79,7 +79,7 @@ def fill_pairs(ids, offsets, documents, unit_start, place, start, units, counts)
                     counts[cursor[word]] += 1
 
 
-@_fast
+@fast
 def _window_sum(lanes, alpha, kept, i, low, high, h):
     for d in range(LANE * len(lanes)):
         h[d] = F(0.0)
@@ -89,7 +89,7 @@ def _window_sum(lanes, alpha, kept, i, low, high, h):
                 h[d] += alpha[kept[j], d]
 
 
-@_fast
+@fast
 def _add_square(lanes, h, weight, square):
     """The lower triangle of square += weight h hᵀ."""
     for a in range(LANE * len(lanes)):
@@ -98,20 +98,20 @@ def _add_square(lanes, h, weight, square):
             square[a, b] += x * h[b]
 
 
-@_fast
+@fast
 def _add_occurrence(lanes, h, rho, word, pair, chance, s, tau, squares, state):
     score = F(0.0)
     for d in range(LANE * len(lanes)):
         score += rho[word, d] * h[d]
-    sigma = _logistic_one(score)
+    sigma = logistic_one(score)
     for d in range(LANE * len(lanes)):
         s[pair, d] += (F(1.0) - sigma) * h[d]
     tau[pair] += F(1.0) - sigma
-    if _uniform(state) < chance[word]:
+    if uniform(state) < chance[word]:
         _add_square(lanes, h, sigma * (F(1.0) - sigma) / min(F(1.0), chance[word]), squares[word])
 
 
-@_fast
+@fast
 def occurrences(lanes, text, asked, first, last, kept, s, tau, squares):
     """Add what units `first` up to `last` say where the words stand. `squares` (n, W, W) is the thread's own."""
     ids, offsets, documents, unit_start, keep, alpha, window, single, seed = text
@@ -122,8 +122,8 @@ def occurrences(lanes, text, asked, first, last, kept, s, tau, squares):
     for unit in range(first, last):
         for m in range(unit_start[unit], unit_start[unit + 1]):
             document = documents[m]
-            state = _seed(seed + document)
-            length = _subsample(ids, offsets[document], offsets[document + 1], keep, 0, kept, state)
+            state = seeded(seed + document)
+            length = subsample(ids, offsets[document], offsets[document + 1], keep, 0, kept, state)
             if length < 2:
                 continue
             for i in range(length):
@@ -146,7 +146,7 @@ def occurrences(lanes, text, asked, first, last, kept, s, tau, squares):
                     _add_occurrence(lanes, h, rho, word, pair[word], chance, s, tau, squares, state)
 
 
-@_fast
+@fast
 def sample(lanes, text, chance, first, last, kept, counts, start, contexts):
     """Sample positions of units `first` up to `last`; count them, or if `contexts` has rows, write down their h."""
     ids, offsets, documents, unit_start, keep, alpha, window, single, seed = text
@@ -155,27 +155,27 @@ def sample(lanes, text, chance, first, last, kept, counts, start, contexts):
         found = 0
         for m in range(unit_start[unit], unit_start[unit + 1]):
             document = documents[m]
-            state = _seed(seed + document)
-            length = _subsample(ids, offsets[document], offsets[document + 1], keep, 0, kept, state)
+            state = seeded(seed + document)
+            length = subsample(ids, offsets[document], offsets[document + 1], keep, 0, kept, state)
             if length < 2:
                 continue
             for i in range(length):
                 low, high = max(0, i - window), min(length, i + window + 1)
                 if single:
                     for j in range(low, high):
-                        if j != i and _uniform(state) < chance:
+                        if j != i and uniform(state) < chance:
                             if write:
                                 for d in range(LANE * len(lanes)):
                                     contexts[start[unit] + found, d] = alpha[kept[j], d]
                             found += 1
-                elif _uniform(state) < chance:
+                elif uniform(state) < chance:
                     if write:
                         _window_sum(lanes, alpha, kept, i, low, high, contexts[start[unit] + found])
                     found += 1
         counts[unit] = found
 
 
-@_fast
+@fast
 def background(lanes, contexts, start, rho, rows, sums, weights, squares, wanted, seed):
     """What sampled positions say of TILE words: `sums` (rows, W) and `weights` (rows) of σ h and σ, and curvature.
 
@@ -195,13 +195,13 @@ def background(lanes, contexts, start, rho, rows, sums, weights, squares, wanted
         for i in range(size):
             for d in range(width):
                 block[i, d] = contexts[begin + i, d]
-        _products(lanes, block, rho, scores, BLOCK, TILE)
-        _logistic(flat, bits, BLOCK * TILE)
+        products(lanes, block, rho, scores, BLOCK, TILE)
+        logistic(flat, bits, BLOCK * TILE)
         for i in range(size):
             for k in range(TILE):
                 sigma[begin + i, k] = scores[i, k]
                 total[k] += scores[i, k] * (F(1.0) - scores[i, k])
-    state = _seed(seed)
+    state = seeded(seed)
     for unit in range(len(start) - 1):
         for i in range(start[unit], start[unit + 1]):
             for k in range(TILE):
@@ -211,5 +211,5 @@ def background(lanes, contexts, start, rho, rows, sums, weights, squares, wanted
                     sums[row, d] += weight * contexts[i, d]
                 v = weight * (F(1.0) - weight)
                 chance = F(min(1.0, wanted * v / max(total[k], 1e-30)))
-                if _uniform(state) < chance:
+                if uniform(state) < chance:
                     _add_square(lanes, contexts[i], v / chance, squares[k])

@@ -16,28 +16,12 @@ from laplex.errors import InputError, StorageError
 from laplex.model import Model
 from laplex.priors import Ridge
 from laplex.progress import say
+from laplex.provenance import tokens_of
 from laplex.questions.belief import beliefs
 from laplex.tokens import Tokens, cache_folder
 from laplex.training import fit
 
 SHARED = ("likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
-
-
-def tokens_of(fitted: Embeddings, tokens: Tokens | None = None) -> Tokens:
-    """The tokens a model was fitted on: those given, if they are the same, or those it remembers."""
-    known = fitted.settings.get("tokens")
-    if not known:
-        raise InputError("these vectors were not fitted here, so there is no text to test them with")
-    if tokens is None:
-        try:
-            tokens = Tokens(storage.load(known["folder"], "tokens"))
-        except StorageError as error:
-            raise InputError(f"the text of this model is needed, but {error}: give it as tokens=") from None
-    if tokens.digest != known["digest"]:
-        raise InputError(
-            f'the tokens in "{tokens.folder}" are not those that the model was fitted on: give those as tokens='
-        )
-    return tokens
 
 
 def ridge_of(settings: dict[str, Any]) -> float:
@@ -79,6 +63,6 @@ def check_pooled(given: Embeddings, fitted: Embeddings) -> Embeddings:
     if given.columns:
         raise InputError(f"pooled= has vectors that vary by {', '.join(given.columns)}: fit it with vary=[]")
     mine, theirs = (model.settings.get("tokens", {}).get("digest") for model in (given, fitted))
-    if mine is None or mine != theirs:
+    if mine is None or (mine != theirs and theirs):  # a model of several processes has no hash of the whole text
         raise InputError("pooled= was not fitted on the tokens of this model")
     return given

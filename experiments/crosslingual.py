@@ -1,0 +1,329 @@
+"""Translations as edges: does one model of two languages find translations that it was not told? (Table 7, Figure 2)
+
+    python experiments/crosslingual.py --data ../shared/data --out results/crosslingual [--quick]
+
+The European Parliament in English and in Italian, on alternate sitting dates, so that nothing is parallel. Compared:
+laplex with Translations of several strengths, and a model of each language on its own, laid upon each other by an
+orthogonal mapping, which is given every help: vectors normalised, centred, normalised, then Procrustes. All read the
+text equally often, and have their vectors centred so before they are compared.
+
+Lists by frequency: the first 500, 1,000, 2,000 or 5,000 entries of the training list are told; the strength and the
+readout are chosen on its last fifth, which models of up to 2,000 entries are not told; what is reported is the test
+list. A run goes on from the `scores.csv` that it finds in its folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
+from report import Report
+
+import laplex as lx
+from laplex.evaluation.nearest import nearest
+
+LANGUAGES = ("it", "en")  # the order of the lists
+MODEL = {"likelihood": "cbow", "dimensions": 100, "window": 5, "negatives": 5, "subsample": 1e-4}
+STRENGTHS = (1e4, 1e6, math.inf, 1e2)
+SHARES = (0.1, 0.2, 0.4, 1.0)  # of the training list
+DEVELOPMENT = 0.2  # its last part
+EPOCHS = 10
+MAPPING = "orthogonal mapping"
+K = (1, 5, 15)
+PAPER = [  # Table 7: 5,000 pairs, nearest neighbors
+    ("en → it", "laplex, 1e+06", 14.8, 38.9, 55.2),
+    ("en → it", "laplex, 10000", 15.5, 43.2, 57.7),
+    ("en → it", MAPPING, 16.0, 32.2, 40.3),
+    ("it → en", "laplex, 1e+06", 27.5, 49.2, 58.7),
+    ("it → en", "laplex, 10000", 29.5, 51.0, 61.5),
+    ("it → en", MAPPING, 22.8, 37.8, 44.6),
+]
+
+Ids = NDArray[np.int64]
+Vectors = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the experiment; a mapping has no strength."""
+
+    seed: int
+    pairs: int
+    strength: float | None
+    rotate: bool = True
+    epochs: int = EPOCHS
+
+    @property
+    def model(self) -> str:
+        if self.strength is None:
+            return MAPPING
+        start = "" if self.rotate else ", random start"
+        return f"laplex, {self.strength:g}{start}"
+
+    def key(self) -> tuple[Any, ...]:
+        return self.seed, self.pairs, self.model, self.epochs
+
+
+def plan(sizes: Sequence[int], seeds: int, quick: bool) -> list[Setting]:
+    """All settings, the most telling first: what the last ones add is certainty."""
+    first = STRENGTHS[0]
+    if quick:
+        settings = [Setting(1, size, strength, True, 3) for strength in (None, first, math.inf) for size in sizes]
+        return [*settings, Setting(1, sizes[-1], first, False, 3)]
+    numbers = range(1, seeds + 1)
+    whole = [Setting(seed, size, strength) for seed in numbers for strength in (None, first) for size in sizes]
+    whole += [Setting(1, sizes[1], strength) for strength in STRENGTHS]
+    whole += [Setting(1, size, first, rotate=False) for size in sizes]
+    whole += [Setting(1, size, strength) for strength in STRENGTHS for size in sizes]
+    whole += [Setting(1, sizes[1], one, True, n) for n in (EPOCHS // 2, EPOCHS * 2) for one in (None, first)]
+    whole += [Setting(seed, size, strength) for seed in numbers for strength in STRENGTHS for size in sizes]
+    whole += [Setting(seed, size, first, rotate=False) for seed in numbers for size in sizes]
+    return list(dict.fromkeys(whole))
+
+
+# The text and the lists
+
+
+def read_text(data: Path, out: Path, every: int, min_count: int) -> lx.Tokens:
+    """English of the even sittings, Italian of the odd ones; of both every so many."""
+    paths = {language: data / f"europarl-{language}.parquet" for language in LANGUAGES}
+    dates = sorted(set(pl.read_parquet(paths["en"], columns=["date"])["date"]))
+    corpora = [
+        lx.read(path, text="text", metadata=["date"], language=language).where(date=dates[start :: 2 * every])
+        for start, (language, path) in enumerate(paths.items())
+    ]
+    return lx.Tokens.of(corpora[0] + corpora[1], min_count=min_count, cache=out / "cache")
+
+
+def read_list(path: Path) -> list[tuple[str, list[str]]]:
+    """An Italian word and its accepted English translations, the most frequent first."""
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    return [(word, others.split()) for word, others in lines]
+
+
+def pairs_of(entries: list[tuple[str, list[str]]]) -> list[tuple[str, str]]:
+    return [(word, other) for word, others in entries for other in others]
+
+
+def ids_of(pairs: list[tuple[str, str]], words: dict[str, lx.Vocabulary]) -> Ids:
+    """(pairs, 2) The numbers of the words of each pair that the vocabularies know."""
+    it, en = (words[language] for language in LANGUAGES)
+    return np.array([(it[a], en[b]) for a, b in pairs if a in it and b in en], np.int64).reshape(-1, 2)
+
+
+# Vectors, made ready to be compared
+
+
+def center(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Normalised, centred, normalised."""
+    unit = _unit(vectors.astype(np.float64))
+    return _unit(unit - unit.mean(0)).astype(np.float32)
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1.0)
+
+
+def readouts(fitted: lx.Embeddings) -> Iterator[tuple[str, Vectors]]:
+    """Of each language the vectors of words, and their sum with those of contexts."""
+    words = {language: fitted.matrix(language) for language in LANGUAGES}
+    yield "words", {language: center(block) for language, block in words.items()}
+    both = {language: block + fitted.contexts(language) for language, block in words.items()}
+    yield "words + contexts", {language: center(block) for language, block in both.items()}
+
+
+def mapped(vectors: Vectors, fitted: lx.Embeddings, pairs: list[tuple[str, str]]) -> Vectors:
+    """The Italian vectors rotated onto the English ones."""
+    source, target = (
+        lx.Embeddings.of([vocabulary], [vectors[vocabulary.language]])
+        for vocabulary in sorted(fitted.rows.vocabularies, key=lambda one: LANGUAGES.index(one.language))
+    )
+    both = lx.baselines.orthogonal_mapping(source, target, pairs)
+    return {language: both.matrix(language) for language in LANGUAGES}
+
+
+def scores(vectors: Vectors, lists: dict[str, Ids]) -> Iterator[dict[str, Any]]:
+    """P@k of each list in both directions, by the nearest neighbor and by CSLS; as lx.evaluation.translation has them,
+    but the neighborhoods, which take longest, are looked for once for all lists."""
+    for turn, (here, there) in enumerate((LANGUAGES, LANGUAGES[::-1])):
+        x, y = vectors[here], vectors[there]
+        crowd = nearest(y, x, 10)[1].mean(1) / 2
+        for name, ids in lists.items():
+            asked = np.unique(ids[:, turn])
+            gold = ids[:, turn] * len(y) + ids[:, 1 - turn]
+            for method, penalty in (("nearest", None), ("csls", crowd)):
+                found, _ = nearest(x[asked], y, max(K), penalty=penalty)
+                right = np.isin(asked[:, None] * len(y) + found, gold)
+                shares = {f"P@{k}": 100 * right[:, :k].any(1).mean() for k in K}
+                labels = {"list": name, "direction": f"{here} → {there}", "method": method}
+                yield labels | shares | {"words": len(asked)}
+
+
+# The fits
+
+
+class Bench:
+    """Fits and scores settings; the last model without translations is kept, since all mappings start from it."""
+
+    def __init__(self, tokens: lx.Tokens, train: list[Any], test: list[Any], threads: int) -> None:
+        self.tokens = tokens
+        self.train = train
+        self.threads = threads
+        words = {vocabulary.language: vocabulary for vocabulary in tokens.vocabularies}
+        self.held_back = round(len(train) * (1 - DEVELOPMENT))
+        self.development = ids_of(pairs_of(train[self.held_back :]), words)
+        self.test = ids_of(pairs_of(test), words)
+        self._alone: tuple[tuple[int, int], lx.Embeddings, float] | None = None
+
+    def run(self, setting: Setting) -> Iterator[dict[str, Any]]:
+        """The scores of a setting, each with the seconds that its fit took."""
+        pairs = pairs_of(self.train[: setting.pairs])
+        lists = {"test": self.test}
+        if setting.pairs <= self.held_back:
+            lists["development"] = self.development
+        if setting.strength is None:
+            fitted, seconds = self._apart(setting)
+        else:
+            fitted, seconds = self._fit(setting, lx.Translations(pairs, setting.strength, languages=LANGUAGES))
+        for by, vectors in readouts(fitted):
+            if setting.strength is None:
+                vectors = mapped(vectors, fitted, pairs)
+            for row in scores(vectors, lists):
+                yield asdict(setting) | {"model": setting.model, "by": by} | row | {"seconds": round(seconds, 1)}
+
+    def _apart(self, setting: Setting) -> tuple[lx.Embeddings, float]:
+        key = setting.seed, setting.epochs
+        if self._alone is None or self._alone[0] != key:
+            self._alone = (key, *self._fit(setting, None))
+        return self._alone[1:]
+
+    def _fit(self, setting: Setting, joins: lx.Prior | None) -> tuple[lx.Embeddings, float]:
+        prior = lx.Ridge(1.0) if joins is None else lx.Ridge(1.0) + joins
+        started = time.perf_counter()
+        fitted = lx.fit(
+            lx.Model(prior=prior, **MODEL),
+            self.tokens,
+            epochs=setting.epochs,
+            seed=setting.seed,
+            threads=self.threads,
+            rotate="auto" if setting.rotate else False,
+            holdout=0.0,
+            quiet=True,
+        )
+        return fitted, time.perf_counter() - started
+
+
+# What is shown
+
+
+def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The mean of P@k, and the range of P@5, over the seeds."""
+    grouped = frame.groupby(keys, sort=False)
+    means = grouped[[f"P@{k}" for k in K]].mean()
+    extra = {"lower": grouped["P@5"].min(), "upper": grouped["P@5"].max(), "seeds": grouped["seed"].nunique()}
+    return means.assign(**extra).reset_index()
+
+
+def choose(development: pd.DataFrame) -> pd.DataFrame:
+    """The mean P@5 on the development list of each model and readout, over pairs, directions and seeds, best first."""
+    frame = development.assign(laplex=development["model"] != MAPPING)
+    means = frame.groupby(["laplex", "model", "by", "method"], sort=False)["P@5"].mean().reset_index()
+    return means.sort_values(["laplex", "P@5"], ascending=False)
+
+
+def compare(ours: pd.DataFrame, mapping: pd.DataFrame) -> pd.DataFrame:
+    """How far laplex is ahead of the mapping, seed by seed: the mean, the worst seed, and in how many it is ahead."""
+    keys = ["pairs", "direction"]
+    both = ours.merge(mapping, on=[*keys, "seed"], suffixes=("", " mapping"))
+    ahead = pd.DataFrame({f"P@{k} ahead": both[f"P@{k}"] - both[f"P@{k} mapping"] for k in K})
+    grouped = both[[*keys, "seed"]].assign(**ahead).groupby(keys)
+    table = grouped[list(ahead)].mean()
+    table["worst seed, P@5"] = grouped["P@5 ahead"].min()
+    table["seeds ahead at 5"] = grouped["P@5 ahead"].agg(lambda values: f"{(values > 0).sum()} of {len(values)}")
+    return table.reset_index()
+
+
+def show(report: Report, frame: pd.DataFrame, epochs: int) -> None:
+    """The tables and charts of what there is so far."""
+    main = frame[(frame["epochs"] == epochs)]
+    dev = main[(main["list"] == "development") & main["rotate"]]
+    chosen = choose(dev)
+    report.table("development", chosen.drop(columns="laplex"), "Development list: mean P@5 by model and readout", 1)
+    best = {ours: rows.iloc[0] for ours, rows in chosen.groupby("laplex", sort=False)}
+    test = main[main["list"] == "test"]
+    picked = {
+        ours: test[(test["model"] == row["model"]) & (test["by"] == row["by"]) & (test["method"] == row["method"])]
+        for ours, row in best.items()
+    }
+    both = over_seeds(pd.concat([picked[True], picked[False]]), ["pairs", "direction", "model", "by", "method"])
+    both = both.sort_values(["pairs", "direction"], kind="stable")
+    report.table("chosen", both, "Test list: the readout and the strength chosen on the development list", 1)
+    report.table("ahead", compare(picked[True], picked[False]), "How many points laplex is ahead", 1)
+    keys = ["by", "method", "direction", "pairs", "model"]
+    report.table("test", over_seeds(test, keys).sort_values(keys[:4], kind="stable"), "Test list: everything", 1)
+    at_most = test[(test["pairs"] == test["pairs"].max()) & (test["by"] == "words") & (test["method"] == "nearest")]
+    paper = pd.DataFrame(PAPER, columns=["direction", "model", *(f"P@{k}, paper" for k in K)])
+    ours = over_seeds(at_most, ["direction", "model"])[["direction", "model", *(f"P@{k}" for k in K)]]
+    report.table("table7", paper.merge(ours, on=["direction", "model"], how="right"), "Table 7 of the paper", 1)
+    for by, method in (("words", "nearest"), ("words + contexts", "csls")):
+        drawn = test[(test["by"] == by) & (test["method"] == method)]
+        table = over_seeds(drawn, ["direction", "model", "pairs"])[
+            ["direction", "model", "pairs", "P@5", "lower", "upper"]
+        ]
+        chart = lx.plots.lines(table, x="pairs", y="P@5", color="model", width=640, height=380)
+        report.chart(f"pairs-{by.replace(' + ', '-')}-{method}", chart)
+    passes = frame[
+        (frame["list"] == "test") & (frame["seed"] == 1) & frame["rotate"] & (frame["by"] == best[True]["by"])
+    ]
+    passes = passes[
+        (passes["method"] == best[True]["method"]) & passes["model"].isin([MAPPING, f"laplex, {STRENGTHS[0]:g}"])
+    ]
+    passes = passes[passes["pairs"].isin(passes.loc[passes["epochs"] != epochs, "pairs"])]
+    if len(passes):
+        columns = ["pairs", "direction", "epochs", "model", *(f"P@{k}" for k in K), "seconds"]
+        report.table("epochs", passes[columns].sort_values(columns[:3]), "Passes over the text (seed 1)", 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="little text, few settings: about a minute")
+    parser.add_argument("--every", type=int, default=1, help="only every so many sittings of each language")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args()
+    every = 10 * given.every if given.quick else given.every
+    settings = {"model": MODEL, "every": every, "min_count": 10, "threads": given.threads, "quick": given.quick}
+    with Report(given.out, settings) as report:
+        train = read_list(given.data / "translations" / "it-en.train5000.tsv")
+        test = read_list(given.data / "translations" / "it-en.test1000.tsv")
+        tokens = read_text(given.data, given.out, every, settings["min_count"])
+        settings["text"] = repr(tokens)
+        bench = Bench(tokens, train, test, given.threads)
+        sizes = [round(len(train) * share) for share in (SHARES[:2] if given.quick else SHARES)]
+        path = given.out / "scores.csv"
+        done = pd.read_csv(path) if path.exists() else pd.DataFrame()
+        known = set(zip(*(done[name] for name in ("seed", "pairs", "model", "epochs")))) if len(done) else set()
+        wanted = plan(sizes, given.seeds, given.quick)
+        for number, setting in enumerate(wanted, 1):
+            if setting.key() in known:
+                continue
+            done = pd.concat([done, pd.DataFrame(bench.run(setting))], ignore_index=True)
+            done.to_csv(path, index=False)
+            print(f"{number} of {len(wanted)}: {setting.model}, {setting.pairs} pairs, seed {setting.seed}", flush=True)
+        show(report, done, wanted[0].epochs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Which concepts divide political groups in two languages, and when? Groups, time and a dictionary in one model.
+
+    python experiments/joint.py --data ../shared/data --out results/joint
+
+The European Parliament by political group × year × language. English and Italian are read on different sitting days,
+so that no speech is in both, and what holds in both languages was seen twice. A word has a vector in each group and
+year; groups are joined by a complete graph, years by a chain, the languages by translations.
+
+likelihood   text of days that were not read, by the whole model and with each kind of edge taken away
+concepts     pairs of translations, by the evidence in both languages that groups use them differently
+time         the distance between two groups by year for the first of them, in each language, with bands
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from report import Report
+from scipy import stats
+
+import laplex as lx
+
+GROUPS = ("ALDE", "ECR_UEN", "EPP", "GREENS", "GUE", "S&D")
+PAIR = ("EPP", "S&D")
+LANGUAGES = ("en", "it")
+UNREAD = 10  # one in so many days of each language is held out
+
+
+@dataclass(frozen=True)
+class Scale:
+    days: int | None
+    groups: tuple[str, ...]
+    dimensions: int
+    epochs: int
+    min_count: int
+    clusters: int
+    shown: int = 4
+
+
+FULL = Scale(None, GROUPS, 100, 8, 50, 25)
+QUICK = Scale(30, PAIR, 20, 2, 10, 3, 2)
+
+
+def read(folder: Path, scale: Scale) -> tuple[lx.Corpus, lx.Corpus]:
+    """The text to read, and the text to judge by."""
+    parts: list[list[lx.Corpus]] = [[], []]
+    for place, language in enumerate(LANGUAGES):
+        frame = pl.read_parquet(folder / f"europarl-{language}.parquet", columns=["date", "family", "speaker", "text"])
+        frame = frame.filter(pl.col("family").is_in(scale.groups) & (pl.col("speaker") != ""))
+        days = frame["date"].unique().sort().to_list()[: scale.days]
+        mine = days[place::2]
+        unread = mine[UNREAD // 2 :: UNREAD]
+        for part, chosen in zip(parts, ([day for day in mine if day not in unread], unread)):
+            rows = frame.filter(pl.col("date").is_in(chosen)).with_columns(year=pl.col("date").str.slice(0, 4))
+            part.append(lx.read(rows, metadata=["family", "speaker", "year"], language=language))
+    text, unread_text = (part[0] + part[1] for part in parts)
+    return text, unread_text
+
+
+def priors(translations: lx.lexicons.WordPairs) -> Iterator[tuple[str, lx.Prior]]:
+    """The whole prior, and with each of its edges taken away."""
+    ridge = lx.Ridge(1.0)
+    edges = {
+        "groups": lx.Groups("family", 100.0),
+        "years": lx.Chain("year", 100.0),
+        "translations": lx.Translations(translations, 1e3, languages=("it", "en")),
+    }
+    yield "all edges", ridge + edges["groups"] + edges["years"] + edges["translations"]
+    for name in edges:
+        rest = [edge for other, edge in edges.items() if other != name]
+        yield f"without {name}", ridge + rest[0] + rest[1]
+    yield "no edges", ridge
+
+
+def concepts(
+    fitted: lx.Embeddings, translations: lx.lexicons.WordPairs, tokens: lx.Tokens, scale: Scale
+) -> pd.DataFrame:
+    """Translations that differ between two groups in both languages: p is the larger of the two."""
+    found = {}
+    for language in LANGUAGES:
+        frame = fitted.contrast(
+            "family",
+            top=1_000_000,
+            rank="evidence",
+            cluster="speaker",
+            min_clusters=scale.clusters,
+            language=language,
+            tokens=tokens,
+        )
+        frame = frame[frame["family"] == " – ".join(PAIR)]
+        found[language] = frame.set_index("word")[["estimate", "lower", "upper", "p", "n"]]
+    rows = []
+    for italian, english in zip(translations.left, translations.right, strict=True):
+        if italian in found["it"].index and english in found["en"].index and italian != english:
+            it, en = found["it"].loc[italian], found["en"].loc[english]
+            rows.append(
+                {
+                    "english": english,
+                    "italian": italian,
+                    "estimate_en": en["estimate"],
+                    "estimate_it": it["estimate"],
+                    "p_en": en["p"],
+                    "p_it": it["p"],
+                    "p": max(en["p"], it["p"]),
+                    "n_en": int(en["n"]),
+                    "n_it": int(it["n"]),
+                }
+            )
+    whole = pd.DataFrame(rows).dropna(subset="p").sort_values("p", kind="stable")
+    whole = whole.drop_duplicates("english").drop_duplicates("italian")
+    whole["p_adjusted"] = stats.false_discovery_control(whole["p"]) if len(whole) else np.nan
+    return whole.reset_index(drop=True)
+
+
+def run(report: Report, folder: Path, scale: Scale) -> None:
+    translations = lx.lexicons.translations(folder / "translations" / "it-en.train5000.tsv")
+    text, unread = read(folder, scale)
+    tokens = lx.Tokens.of(text, min_count=scale.min_count)
+    models: dict[str, lx.Embeddings] = {}
+    for name, prior in priors(translations):
+        model = lx.Model(["family", "year"], prior, dimensions=scale.dimensions)
+        models[name] = lx.fit(model, tokens, epochs=scale.epochs, holdout=0.0)
+    likelihood = lx.evaluation.held_out(models, unread, subsample=1e-3)
+    report.table("likelihood", likelihood, "Log likelihood of a token of days not read", digits=4)
+    fitted = models["all edges"]
+    divided = concepts(fitted, translations, tokens, scale)
+    agreement = stats.spearmanr(divided["estimate_en"], divided["estimate_it"])
+    report.settings["rank correlation of the distances in the two languages"] = round(float(agreement.statistic), 3)
+    title = f"Concepts that divide {' and '.join(PAIR)} in both languages, of {len(divided):,}"
+    report.table("concepts", divided.head(25), title, digits=4)
+    frames = []
+    for language, column in (("en", "english"), ("it", "italian")):
+        words = divided[column].head(scale.shown).tolist()
+        gap = fitted.distance(
+            words,
+            "family",
+            "year",
+            cluster="speaker",
+            interval=0.9,
+            min_clusters=scale.clusters,
+            language=language,
+            tokens=tokens,
+        )
+        gap = gap[gap["family"] == " – ".join(PAIR)]
+        frames.append(gap.assign(language=language))
+        if gap["estimate"].notna().any():
+            report.chart(f"time-{language}", lx.plots.lines(gap))
+    report.table("time", pd.concat(frames), f"Distance between {' and '.join(PAIR)} by year, 90% intervals")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
+    asked = parser.parse_args()
+    scale = QUICK if asked.quick else FULL
+    with Report(asked.out, {**vars(asked), **vars(scale), "pair": PAIR}) as report:
+        run(report, asked.data, scale)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Which dictionaries, joined how and how strongly: the settings that the experiment on similarity tries.
+
+A Setting is a graph of several lists of words, each with its strength and the vectors it joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from operator import add
+from pathlib import Path
+from typing import Literal
+
+import laplex as lx
+
+Joins = Literal["word-word", "word-context", "context-context"]
+GRAPHS = ("strong", "weak", "synonyms", "paraphrases", "antonyms")
+
+
+@cache
+def pairs_of(name: str, folder: Path) -> lx.lexicons.WordPairs:
+    """The pairs of a list by its name."""
+    lists = folder / "lexicons"
+    if name == "strong":
+        return lx.lexicons.read_pairs(lists / "strong-pairs.txt", lowercase=True)
+    if name == "weak":
+        found = lx.lexicons.definitions(sorted((folder / "definitions").glob("*.parquet")), quiet=True)
+        return found.weak.without(pairs_of("strong", folder))
+    if name == "synonyms":
+        return lx.lexicons.synonyms(lists / "ppdb-synonyms.txt")
+    if name == "paraphrases":
+        return lx.lexicons.paraphrases(lists / "ppdb-xl.txt")
+    if name == "antonyms":
+        return lx.lexicons.antonyms(lists / "wordnet-antonyms.txt")
+    raise ValueError(name)
+
+
+@dataclass(frozen=True)
+class Setting:
+    graph: tuple[tuple[str, Joins, float], ...]  # list, what it joins, strength
+    ridge: float = 0.03
+    subsample: float = 1e-5
+    likelihood: Literal["cbow", "sgns"] = "cbow"
+    rate: float | None = None
+
+    @property
+    def name(self) -> str:
+        edges = " + ".join(f"{name} {joins} {strength:g}" for name, joins, strength in self.graph)
+        return f"{self.likelihood}, {edges or 'no graph'}, ridge {self.ridge:g}, subsample {self.subsample:g}"
+
+    def pairs(self, folder: Path) -> lx.lexicons.WordPairs:
+        """All pairs that the model is told."""
+        return reduce(add, [pairs_of(name, folder) for name, _, _ in self.graph])
+
+    def model(self, folder: Path, dimensions: int) -> lx.Model:
+        prior: lx.Prior = lx.Ridge(self.ridge)
+        for name, joins, strength in self.graph:
+            prior = prior + lx.Pairs(pairs_of(name, folder), strength, joins=joins)
+        return lx.Model(
+            prior=prior, likelihood=self.likelihood, dimensions=dimensions, window=5, subsample=self.subsample
+        )
+
+
+paper = Setting((("strong", "word-context", 10.0),))
+
+
+def candidates(quick: bool = False) -> Iterator[Setting]:
+    yield paper
+    if quick:
+        return
+    strong, both = ("strong", "word-context", 10.0), ("synonyms", "word-context", 5.0)
+    graphs: list[tuple[tuple[str, Joins, float], ...]] = [
+        (),
+        (("strong", "word-word", 10.0),),
+        (("strong", "context-context", 10.0),),
+        (("strong", "word-context", 3.0),),
+        (("strong", "word-context", 30.0),),
+        (("strong", "word-context", 10.0), ("strong", "word-word", 10.0)),
+        (strong, both),
+        (strong, ("synonyms", "word-word", 10.0)),
+        (strong, ("paraphrases", "word-context", 3.0)),
+        (strong, both, ("paraphrases", "word-context", 2.0)),
+        (strong, both, ("antonyms", "word-word", 3.0)),
+        (strong, both, ("weak", "word-context", 1.0)),
+    ]
+    for graph in graphs:
+        yield replace(paper, graph=graph)
+    yield replace(paper, graph=(strong, both), ridge=0.3)
+    yield replace(paper, graph=(strong, both), subsample=1e-4)
+    yield replace(paper, graph=(("strong", "word-context", 3.0), ("synonyms", "word-context", 2.0)), likelihood="sgns")

@@ -1,0 +1,192 @@
+"""Do dictionaries make better word vectors? (The paper's Tables 5 and 6.)
+
+    python experiments/similarity.py --data ../shared/data --out results/similarity
+    python experiments/similarity.py --data ../shared/data --out results/search --part search
+
+tables   English Wikipedia with pairs of words that stand in each other's definitions, CBOW and SGNS: 13 sets of rated
+         pairs and Google's analogies for laplex with word–context edges, laplex without a graph, gensim, and gensim
+         retrofitted to the same pairs
+search   other graphs and settings (see `settings.py`), judged by the mean over the DEVELOPMENT sets, the best one
+         reported on the other sets and on all
+
+Every table of similarity is given twice: on all pairs, and without those that are edges of the model's graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+from peers import Gensim
+from report import Report
+from settings import GRAPHS, Setting, candidates, pairs_of, paper
+
+import laplex as lx
+
+DEVELOPMENT = ("MEN-TR-3k", "MTurk-771", "SimLex999", "RW-STANFORD", "YP-130", "MC-30")
+PAPER = {  # Table 5, 50M tokens
+    "Card-660": (0.284, 0.334, 0.247),
+    "MC-30": (0.778, 0.761, 0.673),
+    "MEN-TR-3k": (0.723, 0.686, 0.636),
+    "MTurk-287": (0.670, 0.575, 0.600),
+    "MTurk-771": (0.664, 0.606, 0.564),
+    "RG-65": (0.802, 0.793, 0.594),
+    "RW-STANFORD": (0.447, 0.441, 0.387),
+    "SimLex999": (0.361, 0.393, 0.321),
+    "SimVerb-3500": (0.270, 0.315, 0.195),
+    "WS-353-ALL": (0.740, 0.686, 0.635),
+    "WS-353-REL": (0.697, 0.626, 0.559),
+    "WS-353-SIM": (0.756, 0.718, 0.685),
+    "YP-130": (0.476, 0.489, 0.250),
+    "mean": (0.590, 0.571, 0.488),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    documents: int | None
+    dimensions: int
+    epochs: int
+    search_epochs: int
+    peer_epochs: int
+
+
+FULL = Scale(None, 100, 20, 8, 5)
+QUICK = Scale(150, 20, 2, 1, 1)
+
+
+def read(folder: Path, scale: Scale) -> lx.Tokens:
+    frame = pl.read_parquet(folder / "wikipedia-en.parquet", columns=["text"])
+    return lx.Tokens.of(lx.read(frame if scale.documents is None else frame.head(scale.documents)), min_count=5)
+
+
+def fit(tokens: lx.Tokens, setting: Setting, folder: Path, scale: Scale, epochs: int) -> tuple[lx.Embeddings, float]:
+    """The fitted model and how many minutes it took."""
+    model = setting.model(folder, scale.dimensions)
+    start = time.perf_counter()
+    fitted = lx.fit(model, tokens, epochs=epochs, holdout=0.0, rate=setting.rate, quiet=True)
+    return fitted, (time.perf_counter() - start) / 60
+
+
+def of_gensim(tokens: lx.Tokens, model: lx.Model, epochs: int, threads: int) -> lx.Embeddings:
+    gensim = Gensim(tokens, model, epochs=epochs, threads=threads)
+    trained = gensim.train()
+    return lx.Embeddings.of(tokens.vocabularies, [gensim.vectors(trained)])
+
+
+def scored(
+    models: Mapping[str, lx.Embeddings], folder: Path, leave_out: lx.lexicons.WordPairs | None, by: str = "words"
+) -> pd.DataFrame:
+    """Spearman's correlation: a row for each set and for the means, a column for each model."""
+    found = lx.evaluation.similarity(
+        dict(models),
+        folder / "similarity",
+        by=by,  # type: ignore[arg-type]
+        leave_out=leave_out,
+        bootstrap=0,
+        quiet=True,
+    )
+    wide = found.pivot(index="set", columns="model", values="spearman")
+    return wide.loc[found["set"].unique(), list(models)].drop(index="weighted mean")
+
+
+def analogies(models: Mapping[str, lx.Embeddings], folder: Path) -> pd.DataFrame:
+    found = lx.evaluation.analogies(dict(models), folder / "analogies" / "google.txt", quiet=True)
+    return found.pivot(index="section", columns="model", values="accuracy").loc[:, list(models)]
+
+
+def tables(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, threads: int) -> None:
+    strong = pairs_of("strong", folder)
+    for likelihood in ("cbow", "sgns"):
+        setting = replace(paper, likelihood=likelihood)
+        graph, minutes = fit(tokens, setting, folder, scale, scale.epochs)
+        plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, scale.epochs)
+        model = setting.model(folder, scale.dimensions)
+        gensim = of_gensim(tokens, replace(model, subsample=1e-3), scale.peer_epochs, threads)
+        models = {
+            "laplex": graph,
+            "laplex, no graph": plain,
+            "gensim": gensim,
+            "gensim, retrofitted": lx.baselines.retrofit(gensim, strong, quiet=True),
+        }
+        whole = scored(models, folder, None)
+        whole["laplex, word + context"] = scored({"laplex": graph}, folder, None, by="both")["laplex"]
+        if likelihood == "cbow":
+            for place, name in enumerate(("paper: PELP", "paper: dict2vec", "paper: word2vec")):
+                whole[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in whole.index]
+        title = (
+            f"Word similarity, {likelihood.upper()}, {scale.epochs} epochs, {minutes:.1f} minutes of fitting (Table 5)"
+        )
+        report.table(f"similarity-{likelihood}", whole.reset_index(), title)
+        told = scored(models, folder, strong).reset_index()
+        report.table(
+            f"similarity-{likelihood}-untold", told, f"The same without pairs that are edges, {likelihood.upper()}"
+        )
+        report.table(
+            f"analogies-{likelihood}", analogies(models, folder).reset_index(), f"Analogies, {likelihood.upper()}"
+        )
+
+
+def summary(wide: pd.Series) -> dict[str, float]:
+    sets = wide.drop(index="mean")
+    chosen = [name for name in sets.index if name in DEVELOPMENT]
+    return {"development": sets[chosen].mean(), "other": sets.drop(index=chosen).mean(), "all": sets.mean()}
+
+
+def search(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, quick: bool) -> None:
+    rows = []
+    for setting in candidates(quick):
+        fitted, minutes = fit(tokens, setting, folder, scale, scale.search_epochs)
+        told = None if not setting.graph else setting.pairs(folder)
+        for by in ("words", "both"):
+            whole = scored({"it": fitted}, folder, None, by)["it"]
+            untold = scored({"it": fitted}, folder, told, by)["it"]
+            part = {name: value for name, value in summary(whole).items()}
+            part |= {f"{name}, untold": value for name, value in summary(untold).items()}
+            rows.append({"setting": setting.name, "vectors": by, **part, "minutes": minutes})
+            print(rows[-1], flush=True)
+        pd.DataFrame(rows).to_csv(report.out / "search-so-far.csv", index=False)
+    table = pd.DataFrame(rows).sort_values("development", ascending=False, kind="stable")
+    report.table(
+        "search", table, f"Settings at {scale.search_epochs} epochs, by the mean over {', '.join(DEVELOPMENT)}"
+    )
+    best = table.iloc[0]
+    setting = next(one for one in candidates(quick) if one.name == best["setting"])
+    fitted, minutes = fit(tokens, setting, folder, scale, scale.epochs)
+    plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, scale.epochs)
+    models = {setting.name: fitted, "no graph": plain}
+    final = scored(models, folder, None, best["vectors"])
+    final[f"{setting.name}, untold"] = scored({"it": fitted}, folder, setting.pairs(folder), best["vectors"])["it"]
+    title = f"The best setting at {scale.epochs} epochs ({minutes:.1f} minutes), vectors: {best['vectors']}"
+    report.table("best", final.reset_index(), title)
+    means = pd.DataFrame([{"model": name, **summary(final[name])} for name in final.columns])
+    report.table("best-means", means, "Its means: sets it was chosen on, other sets, all")
+    report.table("best-analogies", analogies(models, folder).reset_index(), "Its analogies")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--part", choices=["tables", "search"], nargs="+", default=["tables", "search"])
+    parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--threads", type=int, default=2)
+    asked = parser.parse_args()
+    scale = QUICK if asked.quick else FULL
+    scale = replace(scale, epochs=asked.epochs or scale.epochs)
+    with Report(asked.out, {**vars(asked), **vars(scale), "graphs": ", ".join(GRAPHS)}) as report:
+        tokens = read(asked.data, scale)
+        if "tables" in asked.part:
+            tables(report, tokens, asked.data, scale, asked.threads)
+        if "search" in asked.part:
+            search(report, tokens, asked.data, scale, asked.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Which words do two parties use differently, and how did that change? (The paper's Tables 2 to 4 and Figure 1.)
+
+    python experiments/sociolects.py --data ../shared/data --out results/sociolects
+    python experiments/sociolects.py --data ../shared/data --out results/planted --part planted --shares 0.1 0.5
+
+tables    press releases of US senators by party, then by party and half-year: the most different words with the graph
+          prior and without, and those with most evidence; distances along time, with bands
+planted   how well differences are found that are known (see `planting.py`): average precision and precision at 100
+          of laplex by strength, without a graph and by evidence, and of gensim, aligned in two ways
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
+from peers import Gensim
+from planting import Planted, average_precision, plant, precision_at
+from report import Report
+
+import laplex as lx
+from laplex.rotation import rotation
+
+PARTIES = ("D", "R")
+WORDS = ("health", "iraq", "immigration", "taxes", "security", "energy")  # of the chart, chosen before looking
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large an experiment is."""
+
+    documents: int | None
+    planted_documents: int | None
+    dimensions: int
+    epochs: int
+    min_count: int
+    strengths: tuple[float, ...]
+    shares: tuple[float, ...]
+    seeds: tuple[int, ...]
+    planted: int
+    clusters: int
+    least: int = 100
+    top: int = 15
+
+
+FULL = Scale(None, 20_000, 100, 5, 20, (1.0, 10.0, 100.0, 1e3, 1e4), (0.1, 0.25, 0.5, 1.0), (1, 2, 3), 200, 25)
+QUICK = Scale(1_500, 1_500, 20, 2, 20, (100.0,), (0.5,), (1,), 40, 8, 10)
+
+
+def read(folder: Path, documents: int | None, min_count: int) -> lx.Tokens:
+    frame = pl.read_parquet(folder / "senate-press.parquet", columns=["date", "party", "senator", "text"])
+    frame = frame.filter(pl.col("party").is_in(PARTIES))
+    if documents is not None and documents < len(frame):
+        frame = frame.sample(documents, seed=1)
+    corpus = lx.read(frame, metadata=["party", "senator", "date"]).periods("date", every="6m")
+    return lx.Tokens.of(corpus, min_count=min_count)
+
+
+def models(scale: Scale) -> Iterator[tuple[str, lx.Model]]:
+    """Without a graph, and with one of each strength."""
+    plain = lx.Model(["party"], lx.Ridge(1.0), dimensions=scale.dimensions)
+    yield "laplex, no graph", plain
+    for strength in scale.strengths:
+        yield f"laplex, strength {strength:g}", replace(plain, prior=lx.Ridge(1.0) + lx.Groups("party", strength))
+
+
+def tables(report: Report, tokens: lx.Tokens, scale: Scale) -> None:
+    prior = lx.Ridge(1.0) + lx.Groups("party", 100.0)
+    chain = prior + lx.Chain("period", 100.0)
+    columns = ("party", "period")
+    by_party, by_both = (
+        {
+            "graph prior": lx.fit(lx.Model(vary, belief, dimensions=scale.dimensions), tokens, epochs=scale.epochs),
+            "no graph": lx.fit(lx.Model(vary, lx.Ridge(1.0), dimensions=scale.dimensions), tokens, epochs=scale.epochs),
+        }
+        for vary, belief in ((columns[:1], prior), (columns, chain))
+    )
+    asked = {"cluster": "senator", "min_clusters": scale.clusters, "interval": 0.9, "top": scale.top}
+    evidence = by_party["graph prior"].contrast("party", rank="evidence", **asked)
+    estimate = by_party["graph prior"].contrast("party", rank="distance", **asked)
+    lists = {name: fitted.contrast("party", scale.top)["word"].tolist() for name, fitted in by_party.items()}
+    lists |= {"largest distance without noise": estimate["word"].tolist(), "most evidence": evidence["word"].tolist()}
+    report.table("by-party", pd.DataFrame(lists), "Most different words by party (Table 2)")
+    report.table("evidence", evidence, "Words with most evidence, by senator, 90% intervals")
+    report.chart("evidence", lx.plots.bars(evidence))
+    for name, fitted in by_both.items():
+        found = fitted.contrast("party", 10, each=True)
+        words = {period: part.head(10)["word"].tolist() for period, part in found.groupby("period")}
+        title = f"Most different words by party in each half-year, {name} (Tables 3 and 4)"
+        report.table(f"by-half-year-{name.replace(' ', '-')}", pd.DataFrame(words), title)
+    known = tokens.vocabularies[0]
+    words = [word for word in WORDS if word in known] or evidence["word"].head(3).tolist()
+    gap = by_both["graph prior"].distance(
+        words, "party", "period", cluster="senator", min_clusters=scale.clusters, min_count=scale.least, interval=0.9
+    )
+    report.table("over-time", gap, "Distance between the parties over time, without noise, 90% intervals (Figure 1)")
+    report.chart("over-time", lx.plots.lines(gap))
+    plain = by_both["graph prior"].distance(words, "party", "period")
+    report.chart("over-time-plain", lx.plots.lines(plain))
+
+
+def gaps(one: NDArray[np.float32], two: NDArray[np.float32], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The cosine distance, as is usual for vectors of gensim, whose lengths follow the frequency."""
+    a, b = one[chosen].astype(np.float64), two[chosen].astype(np.float64)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return np.asarray(1.0 - (a * b).sum(1) / np.maximum(lengths, 1e-12))
+
+
+def scores(planted: Planted, scale: Scale, seed: int, threads: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Each method, and how different it finds each candidate."""
+    tokens = planted.tokens
+    names = [tokens.vocabularies[0].words[i] for i in planted.candidates]
+    for name, model in models(scale):
+        fitted = lx.fit(model, tokens, epochs=scale.epochs, seed=seed, threads=threads, quiet=True)
+        for measure in ("euclidean", "cosine"):
+            frame = fitted.contrast("party", words=names, measure=measure)  # type: ignore[arg-type]
+            yield f"{name}, {measure}", frame.set_index("word")["distance"].reindex(names).to_numpy(np.float64)
+    options = {"cluster": "senator", "min_clusters": 2, "min_count": 1, "tokens": tokens, "words": names}
+    frame = fitted.contrast("party", rank="evidence", **options).set_index("word").reindex(names)  # type: ignore[arg-type]
+    p = frame["p"].fillna(1.0).to_numpy(np.float64)
+    yield "laplex, by evidence", -np.log(np.maximum(p, 1e-300))
+    yield "laplex, distance without noise", frame["estimate"].fillna(0.0).to_numpy(np.float64)
+    yield from peers(planted, scale, seed, threads)
+
+
+def peers(planted: Planted, scale: Scale, seed: int, threads: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    tokens = planted.tokens
+    model = lx.Model(dimensions=scale.dimensions)
+    gensim = Gensim(tokens, model, epochs=scale.epochs, threads=threads, seed=seed)
+    parts = [np.flatnonzero(tokens.codes("party") == label).tolist() for label in (0, 1)]
+    one, two = (gensim.vectors(gensim.train(part)) for part in parts)
+    yield "gensim, aligned", gaps(one @ rotation(one, two).astype(np.float32), two, planted.candidates)
+    whole = gensim.train()
+    one, two = (gensim.vectors(gensim.train(part, held=whole), outputs=True) for part in parts)
+    yield "gensim, compass", gaps(one, two, planted.candidates)
+
+
+def planted(report: Report, tokens: lx.Tokens, scale: Scale, threads: int) -> None:
+    rows = []
+    for seed in scale.seeds:
+        for share in scale.shares:
+            made = plant(tokens, "party", "senator", share, scale.planted, seed, scale.clusters)
+            for name, score in scores(made, scale, seed, threads):
+                rows.append(
+                    {
+                        "method": name,
+                        "share": share,
+                        "seed": seed,
+                        "average precision": average_precision(score, made.changed),
+                        "precision at 100": precision_at(score, made.changed, min(100, int(made.changed.sum()))),
+                    }
+                )
+                print(rows[-1], flush=True)
+            size = f"{int(made.changed.sum())} of {len(made.candidates):,} words were planted"
+            pd.DataFrame(rows).to_csv(report.out / "planted-runs.csv", index=False)
+    runs = pd.DataFrame(rows)
+    for measure in ("average precision", "precision at 100"):
+        whole = runs.groupby(["method", "share"], sort=False)[measure].mean().unstack("share").reset_index()
+        whole.columns = pd.Index([str(name) for name in whole.columns])
+        title = f"{measure.capitalize()} by planted share, mean over seeds {scale.seeds}; {size}"
+        report.table(f"planted-{measure.replace(' ', '-')}", whole, title)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--part", choices=["tables", "planted"], nargs="+", default=["tables", "planted"])
+    parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
+    parser.add_argument("--shares", type=float, nargs="+")
+    parser.add_argument("--seeds", type=int, nargs="+")
+    parser.add_argument("--documents", type=int, help="of the planted part")
+    parser.add_argument("--threads", type=int, default=2)
+    asked = parser.parse_args()
+    scale = QUICK if asked.quick else FULL
+    scale = replace(
+        scale,
+        shares=tuple(asked.shares or scale.shares),
+        seeds=tuple(asked.seeds or scale.seeds),
+        planted_documents=asked.documents or scale.planted_documents,
+    )
+    with Report(asked.out, {"command": "sociolects", **vars(asked), **vars(scale)}) as report:
+        if "tables" in asked.part:
+            tables(report, read(asked.data, scale.documents, scale.min_count), scale)
+        if "planted" in asked.part:
+            planted(report, read(asked.data, scale.planted_documents, scale.min_count), scale, asked.threads)
+
+
+if __name__ == "__main__":
+    main()

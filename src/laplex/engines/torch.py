@@ -1,0 +1,290 @@
+"""The Torch engine: the same model on a GPU, or on any device that Torch knows.
+
+Text lives on the device in large pieces, in which windows, subsampling and negatives are made (`pieces.py`). A step
+reads a batch of B tokens at once: every row takes the sum of its gradients by row-wise Adagrad, whose accumulator
+grows by the square of each of them, as if they had come one after the other. The prior is a proximal step, edge by
+edge, of matchings of the graph (`matchings.py`), SWEEPS times an epoch. Nothing in a step waits for the host, and
+nothing it allocates grows with the number of rows.
+
+P parameters, T fixed targets behind them and one row for padding, D dimensions, B tokens of a batch, G tokens that
+share N negatives, M window.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from laplex.engines.cpu import State
+from laplex.engines.epoch import Epoch
+from laplex.engines.kernels import ACC
+from laplex.engines.matchings import matchings
+from laplex.engines.noise import alias_tables
+from laplex.engines.pieces import Batch, Pieces
+from laplex.engines.start import FLOOR, START
+from laplex.errors import InputError
+from laplex.graph import Graph
+from laplex.problem import Problem
+
+Precision = Literal["full", "mixed"]
+SWEEPS = 16  # of the prior in an epoch
+OFTEN = 64  # visits of a row in a batch from which on its step is damped
+PORTION = 65_536  # edges or rows of a sweep that are worked off at once
+WATCHED = 32  # the log likelihood is computed for one batch of so many
+BATCHES = {"cpu": 4096, "mps": 16_384, "cuda": 65_536}
+
+
+def device_of(name: str | None) -> torch.device:
+    """The device asked for, or the best there is."""
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f'device="{name}" is not there: {str(error).splitlines()[0]}') from None
+    return device
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges that share no end, on the device. An end that does not move has `moves` 0."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+    weight: torch.Tensor  # of one sweep
+    sign: torch.Tensor
+    moves: torch.Tensor
+
+
+class Torch:
+    """A problem made ready for a device."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        state: State,
+        *,
+        device: str | None = None,
+        precision: Precision = "full",
+        batch: int | None = None,
+        piece: int = 1_000_000,
+    ) -> None:
+        self.problem = problem
+        self.device = device_of(device)
+        self.mixed = precision == "mixed"
+        size = batch or BATCHES.get(self.device.type, BATCHES["cpu"])
+        self._texts = Pieces(problem, self.device, size, piece)
+        self.state = state
+        rows = len(state.theta) + 1
+        self.theta = torch.zeros(rows, problem.dimensions, device=self.device)
+        self.acc = torch.full((rows,), START, device=self.device)
+        self.theta[:-1] = torch.from_numpy(state.theta[:, : problem.dimensions]).to(self.device)
+        self.acc[:-1] = torch.from_numpy(state.note[:, ACC]).to(self.device)
+        self._visits = torch.zeros(rows, device=self.device)
+        self._slot = torch.from_numpy(np.append(problem.slot, rows - 1).astype(np.int64)).to(self.device)
+        chance, other = alias_tables(problem)
+        self._chance, self._other = (torch.from_numpy(table).to(self.device) for table in (chance, other))
+        self._edges = self._matched(problem.graph)
+        self._ridge = torch.from_numpy(np.append(problem.graph.diagonal, 0.0).astype(np.float32)).to(self.device)
+
+    def _matched(self, graph: Graph) -> list[Edges]:
+        moves = ~graph.directed & (graph.second < len(graph))
+        first, second = graph.first.astype(np.int64), graph.second.astype(np.int64)
+        found = []
+        whole = matchings(first, second, len(graph) + len(graph.targets))
+        for chosen in (part[i : i + PORTION] for part in whole for i in range(0, len(part), PORTION)):
+            weight = np.minimum(graph.weight[chosen] / SWEEPS, 1e30)
+            arrays = (first, second, weight, graph.sign, moves)
+            parts = [array if array is weight else array[chosen] for array in arrays]
+            kinds = (np.int64, np.int64, np.float32, np.float32, np.float32)
+            found.append(Edges(*(torch.from_numpy(p.astype(k)).to(self.device) for p, k in zip(parts, kinds))))
+        return found
+
+    @property
+    def pieces(self) -> int:
+        return self._texts.count
+
+    def compile(self) -> None:
+        """Nothing to be done."""
+
+    def pull(self) -> None:
+        """Copy vectors and accumulators from the device into the state."""
+        self.state.theta[:, : self.problem.dimensions] = self.theta[:-1].cpu().numpy()
+        self.state.note[:, ACC] = self.acc[:-1].cpu().numpy()
+
+    def run(
+        self, epoch: Epoch, report: Callable[[float], None], begin: int = 0, seconds: float = math.inf
+    ) -> tuple[int, NDArray[np.float64]]:
+        """A pass over the text from piece `begin` of its order on; as the CPU engine's."""
+        if self.device.type == "cpu":
+            torch.set_num_threads(epoch.threads)
+        totals = np.zeros(3)
+        started = time.monotonic()
+        number = begin
+        while number < self.pieces and (time.monotonic() - started < seconds or number == begin):
+            totals += self._read(epoch, number, report)
+            number += 1
+        return number, totals
+
+    def _read(self, epoch: Epoch, number: int, report: Callable[[float], None]) -> NDArray[np.float64]:
+        """One piece."""
+        random = torch.Generator(self.device)
+        random.manual_seed(((epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number) & (2**63 - 1))
+        text = self._texts.read(epoch.seed, epoch.number, number, epoch.block, random)
+        steps = len(text)
+        totals = torch.zeros(2, device=self.device)
+        due = _Due(SWEEPS / self.pieces * self.portions, steps)
+        for step in range(steps):
+            done = (number + step / steps) / self.pieces
+            rate = epoch.rate * max(1.0 - (epoch.number + done) / epoch.of, FLOOR)
+            self.step(text.batch(step), rate, epoch.drawn, random, totals if step % WATCHED == 0 else None)
+            for turn in due.at(step, number):
+                self.sweep(turn, rate)
+            if step % 8 == 0:
+                report(done)
+        return np.array([float(text.tokens), *totals.tolist()])
+
+    @property
+    def portions(self) -> int:
+        """In how many a sweep of the prior is cut."""
+        return max(len(self._edges), -(-self.problem.parameters // PORTION))
+
+    def sweep(self, turn: int, rate: float) -> None:
+        """One portion of the prior: some rows of the ridge, and edges that share no end."""
+        turn %= self.portions
+        rows = -(-self.problem.parameters // self.portions)
+        part = slice(turn * rows, min((turn + 1) * rows, self.problem.parameters))
+        shrink = 1.0 + rate / SWEEPS * self.acc[part].rsqrt() * self._ridge[part]
+        self.theta[part].div_(shrink[:, None])
+        if turn >= len(self._edges):
+            return
+        edges = self._edges[turn]
+        one, two = self.theta[edges.first], self.theta[edges.second]
+        eta_one, eta_two = (rate * self.acc[ends].rsqrt() for ends in (edges.first, edges.second))
+        eta_two = eta_two * edges.moves
+        apart = one - edges.sign[:, None] * two
+        mu = edges.weight / (1.0 + edges.weight * (eta_one + eta_two))
+        self.theta[edges.first] = one - (mu * eta_one)[:, None] * apart
+        self.theta[edges.second] = two + (mu * eta_two * edges.sign)[:, None] * apart
+
+    def step(
+        self, batch: Batch, rate: float, drawn: int, random: torch.Generator, totals: torch.Tensor | None = None
+    ) -> None:
+        """Read a batch of tokens. `totals` gets their log likelihood and their number."""
+        words, contexts = self._slot[batch.word], self._slot[batch.context]
+        negatives = self._slot[self._draw(batch, drawn, random)]
+        likelihood = self._cbow if self.problem.likelihood == "cbow" else self._sgns
+        gradients = likelihood(batch, self.theta[words], self.theta[contexts], self.theta[negatives], totals)
+        self._move(torch.cat([words, contexts, negatives.reshape(-1)]), torch.cat(gradients), rate)
+
+    def _draw(self, batch: Batch, drawn: int, random: torch.Generator) -> torch.Tensor:
+        """(B/G, N) Rows of negatives for every G tokens, in their language and slice."""
+        shape = (len(batch.negative), drawn)
+        place = torch.rand(shape, generator=random, device=self.device) * batch.vocabulary[:, None]
+        place = torch.minimum(place.long(), batch.vocabulary[:, None] - 1)
+        index = batch.vocabulary_start[:, None] + place
+        stay = torch.rand(shape, generator=random, device=self.device) < self._chance[index]
+        return batch.negative[:, None] + torch.where(stay, place, self._other[index])
+
+    def _cbow(
+        self,
+        batch: Batch,
+        rho: torch.Tensor,
+        alpha: torch.Tensor,
+        negative: torch.Tensor,
+        totals: torch.Tensor | None,
+    ) -> list[torch.Tensor]:
+        """log σ(ρ·h) + Σ log σ(−ρ_w·h), h = Σ_window α: gradients of the words, the contexts, the negatives."""
+        window = self.problem.window
+        own = slice(window, window + len(rho))
+        h = batch.sums(alpha)[own]
+        grouped = h.view(len(negative), -1, h.shape[1])
+        right = (rho * h).sum(1)
+        scores = self._product(grouped, negative.mT)
+        weight = self.problem.negatives / negative.shape[1]
+        real = batch.real
+        if totals is not None:
+            log = torch.nn.functional.logsigmoid
+            wrong = log(-scores).sum(2).view(-1)
+            totals[0] += ((log(right) + weight * wrong) * real).sum()
+            totals[1] += real.sum()
+        e = (1.0 - right.sigmoid()) * real
+        wrong = scores.sigmoid() * (-weight * real.view(len(negative), -1, 1))
+        d_h = (e[:, None] * rho).view_as(grouped) + self._product(wrong, negative)
+        d_negative = self._product(wrong.mT, grouped)
+        padded = torch.nn.functional.pad(d_h.reshape(len(rho), -1), (0, 0, window, window))
+        return [e[:, None] * h, batch.sums(padded), d_negative.reshape(-1, rho.shape[1])]
+
+    def _sgns(
+        self,
+        batch: Batch,
+        rho: torch.Tensor,
+        alpha: torch.Tensor,
+        negative: torch.Tensor,
+        totals: torch.Tensor | None,
+    ) -> list[torch.Tensor]:
+        """Σ_c log σ(ρ·α_c) + Σ log σ(−ρ_w·α_c): the negatives of a context once, times the tokens it is around."""
+        window, groups = self.problem.window, len(negative)
+        own = slice(window, window + len(rho))
+        size = len(rho) // groups
+        grouped, around = rho.view(groups, size, -1), alpha.unfold(0, size + 2 * window, size)  # (B/G, D, G + 2M)
+        scores = self._product(grouped, around)
+        near = batch.near(size, window)  # is it in the window?
+        mine = alpha[own].view(groups, size, -1)
+        times = batch.degree[own].view(groups, size, 1)  # tokens in whose window it is
+        weight = self.problem.negatives / negative.shape[1]
+        others = self._product(mine, negative.mT)
+        if totals is not None:
+            log = torch.nn.functional.logsigmoid
+            totals[0] += (log(scores) * near).sum() + weight * (log(-others) * times).sum()
+            totals[1] += batch.real.sum()
+        e = (1.0 - scores.sigmoid()) * near
+        wrong = others.sigmoid() * (-weight * times)
+        d_rho = self._product(e, around.mT).reshape(len(rho), -1)
+        d_around = self._product(e.mT, grouped)  # (B/G, G + 2M, D)
+        d_alpha = torch.zeros_like(alpha)
+        for shift in range(0, size + 2 * window, size):  # windows of neighboring groups overlap
+            part = d_around[:, shift : shift + size].reshape(-1, alpha.shape[1])
+            if shift + size > size + 2 * window:
+                rest = size + 2 * window - shift
+                part = torch.nn.functional.pad(d_around[:, shift:], (0, 0, 0, size - rest)).reshape(-1, alpha.shape[1])
+            last = min(len(alpha), shift + len(part))
+            d_alpha[shift:last] += part[: last - shift]
+        d_alpha[own] += self._product(wrong, negative).reshape(len(rho), -1)
+        return [d_rho, d_alpha, self._product(wrong.mT, mine).reshape(-1, rho.shape[1])]
+
+    def _product(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+        if self.mixed:
+            return torch.bmm(one.bfloat16(), two.bfloat16()).float()
+        return torch.bmm(one, two)
+
+    def _move(self, rows: torch.Tensor, gradients: torch.Tensor, rate: float) -> None:
+        """Row-wise Adagrad for all gradients of a batch. With many, a row takes a smaller step, lest it overshoot."""
+        self.acc.index_add_(0, rows, (gradients * gradients).mean(1))
+        self._visits.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float32))
+        damp = (OFTEN / self._visits[rows]).clamp_(max=1.0).sqrt_()
+        step = rate * self.acc[rows].rsqrt() * damp
+        self.theta.index_put_((rows,), gradients * step[:, None], accumulate=True)
+        self._visits.index_fill_(0, rows, 0.0)
+
+
+@dataclass
+class _Due:
+    """When matchings are worked off: `count` of them evenly over the steps of a piece."""
+
+    count: float
+    steps: int
+
+    def at(self, step: int, piece: int) -> range:
+        """Numbers of the matchings that are due now, counted over all pieces."""
+        before = piece * self.count + self.count * step / self.steps
+        after = piece * self.count + self.count * (step + 1) / self.steps
+        return range(math.ceil(before - 1e-9), math.ceil(after - 1e-9))

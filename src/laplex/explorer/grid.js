@@ -1,0 +1,38 @@
+// Lists of words. Every text is set by textContent: words are data.
+const make = (name, of, text) => {
+  const made = document.createElement(name);
+  made.className = of;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const root = parentElement.querySelector(".grid");
+  const drawn = data.groups.map((group) => {
+    const section = make("section", "group");
+    if (group.title) section.append(make("h4", "group-title", group.title));
+    const lists = make("div", "lists");
+    for (const list of group.lists) {
+      const column = make("div", "list");
+      if (list.title) column.append(make("div", "title", list.title));
+      if (list.note) column.append(make("div", "note", list.note));
+      for (const item of list.items) {
+        const link = make("a", `item ${item.mark}`);
+        link.href = `/word?word=${encodeURIComponent(item.word)}`;
+        link.style.setProperty("--share", `${Math.round(100 * item.share)}%`);
+        link.append(make("span", "word", item.word), make("span", "value", item.value));
+        link.onclick = (event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+          event.preventDefault();
+          setTriggerValue("picked", item.word);
+        };
+        column.append(link);
+      }
+      lists.append(column);
+    }
+    section.append(lists);
+    return section;
+  });
+  root.replaceChildren(...drawn);
+}

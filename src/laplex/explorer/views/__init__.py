@@ -1,0 +1,1 @@
+"""The pages of the explorer. Each answers a question; `show` draws it."""

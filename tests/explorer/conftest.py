@@ -1,0 +1,132 @@
+"""A small model with awkward words, fitted once, and the explorer looking at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laplex as lx
+
+pytest.importorskip("streamlit", reason="the explorer is an extra")
+
+from laplex.explorer.launching import Explorer, explore
+
+SCRIPT = "<script>window.hacked=1</script>"
+IMAGE = "<img/src=x/onerror=window.hacked=1>"
+AWKWARD = [SCRIPT, IMAGE, "=1+1", "*star*", ":red[x]", "$a$", "größe", "東京"]
+TOPICS = [
+    ["tax", "money", "budget", "spending", "debt", "dollar", "income", "wage", *AWKWARD[:4]],
+    ["war", "army", "peace", "soldier", "navy", "battle", "weapon", "treaty", *AWKWARD[4:]],
+    ["school", "teacher", "child", "health", "hospital", "family", "nurse", "doctor", "the", "of"],
+]
+YEARS = ("2000", "2001", "2003")
+
+
+def documents(count: int = 360, length: int = 40, seed: int = 0) -> list[dict[str, Any]]:
+    """Documents about one topic each; "health" is about money for R, about families for D."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        party, year, speaker = "DR"[number % 2], YEARS[number // 2 % 3], number % 24
+        topic = list(TOPICS[random.integers(3)])
+        if party == "R" and "tax" in topic:
+            topic += ["health"] * 3
+        words = random.choice(topic, length)
+        made.append({"text": [str(w) for w in words], "party": party, "year": year, "speaker": f"s{speaker}"})
+    return made
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the model; its tokens are beside it."""
+    home = tmp_path_factory.mktemp("explored")
+    corpus = lx.read(documents(), metadata=["party", "year", "speaker"])
+    tokens = lx.Tokens.of(corpus, min_count=1, cache=home / "cache", quiet=True)
+    prior = lx.Ridge(1.0) + lx.Groups("party", 1.0) + lx.Chain("year", 1.0)
+    model = lx.Model(vary=["party", "year"], prior=prior, dimensions=8, window=3, negatives=4, subsample=0)
+    lx.fit(model, tokens, epochs=8, threads=1, seed=1, holdout=0.05, quiet=True).save(home / "small.laplex")
+    return home / "small.laplex"
+
+
+@pytest.fixture
+def fitted(saved: Path) -> lx.Embeddings:
+    return lx.load(saved)
+
+
+@pytest.fixture(scope="session")
+def explorer(saved: Path) -> Iterator[Explorer]:
+    """The explorer, as a process of its own."""
+    with explore(saved, port=8700, browser=False, wait=False, quiet=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The browser of this machine. In continuous integration there has to be one."""
+    found = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
+    if found is None and not os.environ.get("CI"):
+        pytest.skip("there is no browser here: install chromium to look at the pages")
+    assert found is not None, "continuous integration needs chromium"
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def contexts(browser: Any) -> Callable[..., Any]:
+    """Windows by how they look; what one has loaded once it need not load again."""
+    known: dict[tuple[str, int], Any] = {}
+
+    def context(scheme: str, width: int) -> Any:
+        if (scheme, width) not in known:
+            size = {"width": width, "height": 900}
+            known[scheme, width] = browser.new_context(viewport=size, color_scheme=scheme)
+        return known[scheme, width]
+
+    return context
+
+
+@pytest.fixture
+def visit(contexts: Callable[..., Any], explorer: Explorer) -> Iterator[Callable[..., Any]]:
+    """Open a page of the explorer and wait until it is drawn. What it asked for and complained of is kept."""
+    pages = []
+
+    def opened(path: str = "", scheme: str = "light", width: int = 1400) -> Any:
+        page = contexts(scheme, width).new_page()
+        pages.append(page)
+        page.requests, page.complaints = [], []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("websocket", lambda socket: page.requests.append(socket.url))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("console", lambda said: page.complaints.append(said.text) if said.type == "error" else None)
+        page.goto(f"{explorer.url}/{path}")
+        page.get_by_role("heading", level=1).wait_for(timeout=60_000)
+        settle(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
+def settle(page: Any) -> None:
+    """Until nothing runs any more."""
+    page.wait_for_timeout(250)
+    page.wait_for_function(
+        "() => !document.querySelector('[data-testid=stStatusWidget]') && !document.querySelector('[data-stale=true]')"
+        " && !document.querySelector('[data-testid=stSkeleton]')",
+        timeout=60_000,
+    )

@@ -1,0 +1,140 @@
+"""The process behind the pages: where it listens, who may ask it, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import importlib.util
+import socket
+import subprocess
+import sys
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+import laplex as lx
+from laplex.errors import InputError
+from laplex.explorer import launching
+from laplex.explorer.guarding import Guard, is_ours, policy
+from laplex.explorer.launching import explore, free_port
+
+
+def ask(explorer, path="/", **headers):
+    address = urlsplit(explorer.url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, dict(answer.getheaders()), answer.read()
+
+
+def test_a_port_that_is_taken_gives_the_next():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert free_port(port) > port
+
+
+@pytest.mark.parametrize("port", [0, -1, 65_536, "8501", 1.5])
+def test_a_port_that_is_none_is_refused(port):
+    with pytest.raises(InputError, match="port="):
+        free_port(port)
+
+
+def test_a_missing_extra_is_named(saved, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r'pip install "laplex\[explorer\]"'):
+        explore(saved)
+
+
+def test_a_model_that_is_none_is_refused_before_anything_starts(tmp_path):
+    with pytest.raises(lx.StorageError, match="does not exist"):
+        explore(tmp_path / "none.laplex", browser=False)
+
+
+def test_it_listens_on_this_machine_only(explorer):
+    port = urlsplit(explorer.url).port
+    own = socket.gethostbyname(socket.gethostname())
+    if own.startswith("127."):
+        pytest.skip("this machine has no other address")
+    with socket.socket() as tried:
+        tried.settimeout(2)
+        assert tried.connect_ex((own, port)) != 0
+
+
+def test_another_name_or_page_is_refused(explorer):
+    assert ask(explorer)[0] == 200
+    assert ask(explorer, Host="evil.example")[0] == 403
+    assert ask(explorer, Origin="http://evil.example")[0] == 403
+    assert ask(explorer, Origin=explorer.url)[0] == 200
+
+
+def test_a_socket_of_another_page_is_refused(explorer):
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    upgrade |= {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "streamlit"}
+    assert ask(explorer, "/_stcore/stream", Origin="http://evil.example", **upgrade)[0] == 403
+    address = urlsplit(explorer.url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        lines = {"Host": address.netloc, "Origin": explorer.url, **upgrade}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        connection.sendall(f"GET /_stcore/stream HTTP/1.1\r\n{head}\r\n".encode())
+        assert b" 101 " in connection.recv(100)
+
+
+def test_what_it_sends_lets_the_browser_load_nothing_from_elsewhere(explorer):
+    headers = {name.lower(): value for name, value in ask(explorer)[1].items()}
+    assert headers["content-security-policy"] == policy()
+    for part in policy().split("; "):
+        assert "http" not in part
+        assert "*" not in part.replace(":*", "")
+    assert "'unsafe-inline'" not in policy().split("script-src")[1].split(";")[0]
+    assert headers["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [(None, None), ("", None), ("127.0.0.1.evil.example", None), ("localhost:1", "null"), ("[", None)]
+    + [("localhost:8501", "https://localhost:8501"), ("127.0.0.1:8501", "http://127.0.0.1:9000")],
+)
+def test_strangers_are_told_apart(host, origin):
+    assert not is_ours(host, origin)
+
+
+def test_the_guard_lets_the_start_of_the_server_through():
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append(scope["type"])
+
+    asyncio.run(Guard(app)({"type": "lifespan"}, None, None))
+    assert seen == ["lifespan"]
+
+
+def test_unsaved_embeddings_can_be_explored_and_leave_nothing_behind(fitted, tmp_path, monkeypatch):
+    monkeypatch.setattr(launching.tempfile, "tempdir", str(tmp_path))
+    opened = []
+    monkeypatch.setattr(launching.webbrowser, "open", opened.append)
+    running = explore(fitted, port=8750, wait=False, quiet=True)
+    assert opened == [running.url]
+    assert ask(running, "/_stcore/health")[0] == 200
+    assert list(tmp_path.iterdir())
+    running.stop()
+    assert not running.running
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_ends_with_the_process_that_started_it(saved):
+    script = (
+        "import sys, os; from laplex.explorer import explore\n"
+        f"e = explore({str(saved)!r}, port=8760, browser=False, wait=False, quiet=True)\n"
+        "print(e._process.pid, e.url, flush=True); os._exit(1)"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    url = urlsplit(said.stdout.split()[1])
+    for _ in range(100):
+        with socket.socket() as tried:
+            if tried.connect_ex((url.hostname, url.port)) != 0:
+                return
+        time.sleep(0.1)
+    pytest.fail("the explorer goes on after its parent has ended")

@@ -1,0 +1,113 @@
+"""Every experiment runs from beginning to end, on made-up text in the shape of the real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+WORDS = [f"w{number}" for number in range(150)]
+
+
+def sentences(count: int, length: int, random: np.random.Generator, prefix: str = "") -> list[str]:
+    """Texts about one of five topics, each with words of its own."""
+    topic = np.arange(len(WORDS)) % 5
+    texts = []
+    for _ in range(count):
+        chance = np.where(topic == random.integers(5), 8.0, 1.0) / (10.0 + np.arange(len(WORDS)))
+        chosen = random.choice(len(WORDS), length, p=chance / chance.sum())
+        texts.append(" ".join(prefix + WORDS[i] for i in chosen))
+    return texts
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Press releases, articles, debates, and what goes with them."""
+    folder = tmp_path_factory.mktemp("data")
+    random = np.random.default_rng(0)
+    senators = random.integers(0, 40, 1200)
+    pl.DataFrame(
+        {
+            "date": [f"200{5 + i % 3}-0{1 + i % 9}-10" for i in range(len(senators))],
+            "party": ["DR"[s % 2] for s in senators],
+            "senator": [f"S{s}" for s in senators],
+            "text": sentences(len(senators), 40, random),
+        }
+    ).write_parquet(folder / "senate-press.parquet")
+    pl.DataFrame({"text": sentences(100, 200, random)}).write_parquet(folder / "wikipedia-en.parquet")
+    for language, prefix in (("en", ""), ("it", "i")):
+        speakers = random.integers(0, 24, 800)
+        pl.DataFrame(
+            {
+                "date": [f"200{5 + i % 3}-01-{1 + i % 28:02}" for i in range(800)],
+                "id": [str(i) for i in range(800)],
+                "family": [("EPP", "S&D")[s % 2] for s in speakers],
+                "country": "XX",
+                "src_lang": "unknown",
+                "speaker": [f"M{s}" for s in speakers],
+                "text": sentences(800, 30, random, prefix),
+            }
+        ).write_parquet(folder / f"europarl-{language}.parquet")
+    (folder / "similarity").mkdir()
+    for name in ("MEN-TR-3k", "MC-30", "RG-65"):
+        pairs = random.choice(len(WORDS), (60, 2))
+        score = (pairs[:, 0] % 5 == pairs[:, 1] % 5).astype(float)
+        lines = [f"{WORDS[a]}\t{WORDS[b]}\t{s}" for (a, b), s in zip(pairs, score) if a != b]
+        (folder / "similarity" / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    (folder / "analogies").mkdir()
+    (folder / "analogies" / "google.txt").write_text(": capital\nw0 w5 w1 w6\n: gram1\nw2 w7 w3 w8\n")
+    (folder / "lexicons").mkdir()
+    (folder / "lexicons" / "strong-pairs.txt").write_text("\n".join(f"w{i} w{i + 5}" for i in range(60)) + "\n")
+    (folder / "translations").mkdir()
+    for name, begin, end in (("it-en.train5000.tsv", 0, 110), ("it-en.test1000.tsv", 110, 150)):
+        lines = [f"iw{i}\tw{i}" for i in range(begin, end)]
+        (folder / "translations" / name).write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def run(name: str, data: Path, out: Path, tmp_path: Path, *more: str) -> dict[str, pd.DataFrame]:
+    """The tables that an experiment leaves behind."""
+    command = [sys.executable, EXPERIMENTS / f"{name}.py", "--data", data, "--out", out, "--quick", *more]
+    environment = {"LAPLEX_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (out / "report.md").read_text().startswith("## ")
+    assert json.loads((out / "settings.json").read_text())["minutes"] >= 0
+    return {path.stem: pd.read_csv(path) for path in out.glob("*.csv")}
+
+
+def test_sociolects(data, tmp_path):
+    tables = run("sociolects", data, tmp_path / "out", tmp_path)
+    assert len(tables["by-party"]) == 15
+    assert tables["over-time"]["word"].isin(WORDS).all() if len(tables["over-time"]) else True
+    found = tables["planted-average-precision"].set_index("method")["0.5"]
+    assert found["laplex, by evidence"] > 0.5  # by chance it would be that of the share planted, under 0.4
+    assert {"gensim, aligned", "gensim, compass", "laplex, no graph, cosine"} <= set(found.index)
+    assert (tmp_path / "out" / "evidence.svg").exists()
+
+
+def test_similarity(data, tmp_path):
+    tables = run("similarity", data, tmp_path / "out", tmp_path)
+    assert set(tables["similarity-cbow"]["set"]) == {"MEN-TR-3k", "MC-30", "RG-65", "mean"}
+    assert {"laplex", "laplex, no graph", "gensim", "gensim, retrofitted"} < set(tables["similarity-cbow"].columns)
+    assert tables["similarity-sgns"].select_dtypes("number").abs().max().max() <= 1.0
+    assert {"setting", "development", "other", "all"} < set(tables["search"].columns)
+
+
+def test_joint(data, tmp_path):
+    tables = run("joint", data, tmp_path / "out", tmp_path)
+    assert tables["likelihood"]["model"].tolist() == [
+        "all edges",
+        "without groups",
+        "without years",
+        "without translations",
+        "no edges",
+    ]
+    assert (tables["concepts"]["english"].map(lambda word: f"i{word}") == tables["concepts"]["italian"]).all()

@@ -1,0 +1,369 @@
+"""Choosing strengths: what is tried, how it is compared, what is chosen, and that a stopped tuning goes on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+from scipy.special import log_expit
+from typer.testing import CliRunner
+
+import laplex as lx
+from laplex import storage
+from laplex.problem import make_problem
+from laplex.rows import Rows
+from laplex.tuning import tune
+from laplex.tuning.choice import choose
+from laplex.tuning.grid import Grid
+from laplex.tuning.judge import Judge
+from laplex.tuning.race import planned, rungs, survivors
+
+OPTIONS = {"min_count": 1, "threads": 1, "holdout": 0.25, "quiet": True}
+
+
+@pytest.fixture
+def speeches():
+    return small.corpus(small.documents(count=240))
+
+
+def model(party=100.0, year=100.0, **choices):
+    prior = lx.Ridge(1.0) + lx.Groups("party", party) + lx.Chain("year", year)
+    usual = {"vary": ["party", "year"], "prior": prior, "dimensions": 4, "window": 2, "subsample": 0.0}
+    return lx.Model(**(usual | choices))
+
+
+# What is tried
+
+
+def strengths(grid):
+    return [candidate.strengths for candidate in grid.candidates]
+
+
+def test_a_belief_is_named_by_its_column_or_its_kind():
+    for name in ("party", "groups", "Groups", "groups 1"):
+        grid = Grid.of(model(), {name: [10, 1]})
+        assert grid.names == (name,)
+        assert [candidate.model for candidate in grid.candidates] == [model(1.0), model(10.0)]
+
+
+def test_several_beliefs_are_tried_in_all_combinations():
+    grid = Grid.of(model(), {"party": [1, 10], "year": [2, 20, 200]})
+    assert strengths(grid) == [(a, b) for a in (1, 10) for b in (2, 20, 200)]
+    assert grid.candidates[-1].model == model(10.0, 200.0)
+
+
+def test_a_list_is_for_the_one_belief_that_is_no_ridge():
+    one = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 1.0))
+    assert [candidate.model.prior for candidate in Grid.of(one, [5, 50]).candidates] == [
+        lx.Ridge(1.0) + lx.Groups("party", 5.0),
+        lx.Ridge(1.0) + lx.Groups("party", 50.0),
+    ]
+    assert Grid.of(lx.Model(prior=lx.Ridge(1.0)), [1, 2]).names == ("ridge",)
+
+
+def test_auto_is_around_the_models_own_strength():
+    assert strengths(Grid.of(model(), {"party": "auto"})) == [(10.0**k,) for k in range(6)]
+    assert strengths(Grid.of(model(), {"ridge": "auto"})) == [(10.0**k,) for k in range(-2, 4)]
+    assert len(Grid.of(model(), "auto").candidates) == 36
+
+
+def test_two_beliefs_of_a_kind_have_numbers():
+    two = lx.Model(prior=lx.Pairs([("a", "b")], 1.0) + lx.Pairs([("c", "d")], 2.0))
+    grid = Grid.of(two, {"pairs 2": [3, 4]})
+    assert [part.strength for part in grid.candidates[0].model.prior.parts] == [1.0, 3.0]
+    with pytest.raises(lx.InputError, match='"pairs" is the name of 2 beliefs; write one of "pairs 1"'):
+        Grid.of(two, {"pairs": [3, 4]})
+
+
+def test_infinite_strengths_and_none_at_all_are_tried(speeches):
+    tuning = tune(model(), speeches, {"party": [0, 10, np.inf]}, epochs=2, **OPTIONS)
+    assert tuning.table["party"].tolist() == [0, 10, np.inf]
+    assert tuning.plot().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        (
+            {"senator": [1, 2]},
+            'no belief of the prior is called "senator"; there are "ridge" (Ridge), "party" (Groups)',
+        ),
+        ({"party": [1, 2], "groups": [1, 2]}, "are the same belief"),
+        ({"party": [1]}, "give two or more"),
+        ({"party": []}, "write"),
+        ({"party": "all"}, '"auto"'),
+        ({"party": [1, -2]}, "a strength is a number from 0, not -2"),
+        ({"party": [1, "x"]}, "not 'x'"),
+        ({"ridge": [1, np.inf]}, "cannot be infinite"),
+        ({}, "names no belief"),
+        ([1, 2], "say whose strengths these are"),
+        ("all", 'grid="all"'),
+        (7, "grid=7"),
+    ],
+)
+def test_a_grid_that_makes_no_sense(grid, message):
+    with pytest.raises(lx.InputError) as error:
+        Grid.of(model(), grid)
+    assert message in str(error.value)
+
+
+def test_many_strengths_cannot_be_tuned():
+    with pytest.raises(lx.InputError, match="many strengths"):
+        Grid.of(model(party={("D", "R"): 1.0}), {"party": [1, 2]})
+
+
+def test_models_must_be_of_one_likelihood():
+    with pytest.raises(lx.InputError, match="negatives=5, 7|negatives=7, 5"):
+        Grid.of([model(), model(negatives=7)], "auto")
+    with pytest.raises(lx.InputError, match="leave out grid="):
+        Grid.of([model(), model()], [1, 2])
+    with pytest.raises(lx.InputError, match="two or more"):
+        Grid.of([model()], "auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "both"}, "rule='both'"),
+        ({"holdout": 0.0}, "holdout=0.0"),
+        ({"holdout": 0.001}, "larger holdout="),
+        ({"patience": 2}, "patience=2"),
+        ({"colour": 1}, "tune has no colour="),
+    ],
+)
+def test_options_that_make_no_sense(speeches, options, message):
+    with pytest.raises(lx.InputError, match=message):
+        tune(model(), speeches, {"party": [1, 2]}, **(OPTIONS | options))
+
+
+# How it is compared
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_documents_are_judged_by_their_log_likelihood(speeches, likelihood):
+    """The same by a loop over tokens, with the same negatives."""
+    chosen = model(likelihood=likelihood)
+    tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
+    rows = Rows(tokens.vocabularies, tokens.slices(chosen.vary))
+    problem = make_problem(chosen, tokens, rows, 0.25, 1)
+    judge = Judge.of(tokens, problem, 1)
+    fitted = lx.fit(chosen, tokens, epochs=2, threads=1, holdout=0.25, quiet=True)
+    sums = judge(fitted)
+    held = np.flatnonzero(problem.held_out)
+    assert judge.text.documents.tolist() == held.tolist()
+    drawn = np.concatenate([d for _, d in judge.text.parts(fitted, 5, 0.75, 1)])
+    alpha, done = fitted.contexts(), 0
+    for place, document in enumerate(held):
+        party, year = rows.slices.keys[rows.slices.of_document[document]]
+        rho = fitted.matrix(party=party, year=year)
+        ids, expected = tokens.document(document), 0.0
+        for i, word in enumerate(ids):
+            around = [alpha[ids[j]] for j in range(max(0, i - 2), min(len(ids), i + 3)) if j != i]
+            for x in around if likelihood == "sgns" else [np.sum(around, axis=0)]:
+                expected += log_expit(rho[word] @ x) + log_expit(-rho[drawn[done]] @ x).sum()
+            done += 1
+        assert sums[place] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_fit_is_the_one_that_fit_gives(speeches):
+    tuning = tune(model(), speeches, {"party": [1, 10, 100, 1000, 10000]}, epochs=5, **OPTIONS)
+    alone = lx.fit(tuning.model, speeches, epochs=5, **OPTIONS)
+    assert tuning.fitted.theta.tobytes() == alone.theta.tobytes()
+    assert tuning.fitted.history["epoch"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_the_table_tells_what_was_tried_and_compares_after_equal_epochs(speeches):
+    values = [1.0, 30.0, 1e3, 1e5, 1e7]
+    tuning = tune(model(), speeches, {"party": values}, epochs=5, **OPTIONS)
+    table = tuning.table
+    assert list(table.columns) == ["party", "log_likelihood", "difference", "se", "epochs", "seconds", "chosen"]
+    assert table["party"].tolist() == values
+    best = table[table["chosen"]].iloc[0]
+    assert best["epochs"] == 5
+    assert best["difference"] == best["se"] == 0
+    assert set(table["epochs"]) <= {1, 3, 5}
+    assert (table["epochs"] == 5).sum() >= 2
+    tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
+    for _, row in table.iterrows():
+        at = lx.Training(epochs=5, threads=1, holdout=0.25).completed("cbow")
+        assert row["difference"] == pytest.approx(_difference(tokens, row, best, at), abs=1e-9)
+    assert repr(tuning).startswith(f"Tuning: party {best['party']:g} of 5 tried")
+
+
+def _difference(tokens, row, best, training):
+    """How much worse a strength is than the best after the same epochs, with all fits done anew."""
+    from dataclasses import replace
+    from tempfile import TemporaryDirectory
+
+    from laplex.training import fit_until
+
+    problem = make_problem(model(), tokens, Rows(tokens.vocabularies, tokens.slices(["party", "year"])), 0.25, 1)
+    judge = Judge.of(tokens, problem, 1)
+    means = []
+    for party in (row["party"], best["party"]):
+        with TemporaryDirectory() as folder:
+            run = replace(training, checkpoint=folder)
+            fitted = fit_until(model(party), tokens, run, int(row["epochs"]), quiet=True)
+        means.append(judge(fitted).sum() / judge.lengths.sum())
+    return means[0] - means[1]
+
+
+def test_a_race_grows_cheaper_by_halving():
+    assert rungs(5, 6) == [1, 3, 5]
+    assert [survivors(6, place, 3) for place in range(3)] == [6, 3, 2]
+    assert planned([1, 3, 5], 6) == 16
+    for epochs in (1, 2, 3, 5, 10, 40):
+        for count in (2, 3, 6, 12, 36):
+            found = rungs(epochs, count)
+            assert found == sorted(set(found))
+            assert found[-1] == epochs
+            assert planned(found, count) <= epochs * count
+    assert planned(rungs(10, 6), 6) <= 4 * 10
+
+
+def test_the_standard_error_is_of_differences_document_by_document(speeches):
+    tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
+    problem = make_problem(model(), tokens, Rows(tokens.vocabularies, tokens.slices(["party", "year"])), 0.25, 1)
+    judge = Judge.of(tokens, problem, 1)
+    random = np.random.default_rng(0)
+    common, own = random.normal(0, 50, len(judge.lengths)), random.normal(0, 1, (2, len(judge.lengths)))
+    difference, error = judge.mean((common + own[0]) - (common + own[1]))
+    apart = (own[0] - own[1]) / judge.lengths[0]  # all documents are of one length
+    assert difference == pytest.approx(apart.mean())
+    assert error == pytest.approx(apart.std(ddof=1) / np.sqrt(len(apart)))
+
+
+# What is chosen
+
+
+class Known:
+    """A finished race of strengths 1 to 10⁵ whose differences to the best are given, with a standard error of 0.1."""
+
+    def __init__(self, differences):
+        self.grid = Grid.of(model(), {"party": [10.0**k for k in range(len(differences))]})
+        self.differences = dict(zip(self.grid.candidates, differences))
+        self.outcomes = dict.fromkeys(self.grid.candidates)
+        self.last = 5
+        self.advanced = []
+
+    def compared(self, one, two):
+        return self.differences[one], 0.1
+
+    def advance(self, candidate, rung):
+        self.advanced.append(candidate.strengths[0])
+
+
+def test_one_standard_error_takes_the_strongest_that_is_as_good():
+    race = Known([-1.0, 0.0, -0.05, -0.09, -0.2])
+    best = race.grid.candidates[1]
+    assert choose(race, best, "best") is best
+    assert choose(race, best, "one-se").strengths == (1000.0,)
+    assert race.advanced == [1000.0]
+
+
+def test_one_standard_error_never_takes_what_is_weaker():
+    race = Known([-0.01, -0.01, 0.0, -0.5])
+    assert choose(race, race.grid.candidates[2], "one-se") is race.grid.candidates[2]
+
+
+def test_the_choice_of_either_rule_has_run_to_the_end(speeches):
+    grid = {"party": [1, 10, 100, 1e3, 1e4, 1e5]}
+    best, simple = (tune(model(), speeches, grid, epochs=5, rule=rule, **OPTIONS) for rule in ("best", "one-se"))
+    assert simple.table["party"][simple.table["chosen"]].item() >= best.table["party"][best.table["chosen"]].item()
+    for tuning in (best, simple):
+        row = tuning.table[tuning.table["chosen"]].iloc[0]
+        assert row["epochs"] == 5
+        assert row["difference"] >= -row["se"]
+    assert "one-se" in repr(simple)
+
+
+def test_a_grid_of_our_own_grows_where_the_best_is_at_its_end(speeches, capsys):
+    """Words 0 to 2 change sides, so 1,000 times too strong is too strong."""
+    strong = model(party=1e7)
+    tuning = tune(strong, speeches, {"party": "auto"}, epochs=10, **OPTIONS)
+    assert tuning.table["party"].min() < 1e5
+    named = tune(strong, speeches, {"party": [1e5, 1e6, 1e7]}, epochs=10, **(OPTIONS | {"quiet": False}))
+    assert named.table["party"].min() == 1e5
+    assert "the best party, 100000, is at the end of what was tried" in capsys.readouterr().err
+
+
+def test_models_of_different_slices_are_compared(speeches):
+    pooled = lx.Model(dimensions=4, window=2, subsample=0.0)
+    tuning = tune([pooled, model(1.0, 1.0)], speeches, epochs=3, **OPTIONS)
+    assert tuning.table["model"].tolist() == [repr(pooled.prior), repr(model(1.0, 1.0).prior)]
+    assert tuning.model in (pooled, model(1.0, 1.0))
+    assert tuning.plot().to_dict()
+
+
+def test_a_strength_with_which_training_diverges_is_not_chosen(speeches):
+    """A vector anchored to one that is far too long; strongly enough, it is more than single precision holds."""
+    anchor = {"0": np.full(4, 1e30)}
+    prior = lx.Ridge(1.0) + lx.Anchor(anchor, 1e-30)
+    tuning = tune(model(vary=[], prior=prior), speeches, {"anchor": [0.0, 1e6]}, epochs=2, **OPTIONS)
+    assert tuning.table["chosen"].tolist() == [True, False]
+
+
+# Going on
+
+
+def test_a_stopped_tuning_goes_on_and_repeats_nothing(speeches, tmp_path, monkeypatch):
+    grid, options = {"party": [1, 10, 100, 1000]}, OPTIONS | {"epochs": 4}
+    whole = tune(model(), speeches, grid, **options)
+    save, saved = storage.save, []
+
+    def save_and_fail(folder, kind, *rest):
+        save(folder, kind, *rest)
+        saved.append(kind)
+        if saved.count("checkpoint") == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(storage, "save", save_and_fail)
+    with pytest.raises(KeyboardInterrupt):
+        tune(model(), speeches, grid, checkpoint=tmp_path / "run", **options)
+    stopped = saved.count("checkpoint")
+    saved.clear()
+    monkeypatch.setattr(storage, "save", lambda *all: (saved.append(all[1]), save(*all)))
+    resumed = tune(model(), speeches, grid, checkpoint=tmp_path / "run", **options)
+    assert stopped + saved.count("checkpoint") == whole.table["epochs"].sum()
+    pd.testing.assert_frame_equal(resumed.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
+    assert resumed.fitted.theta.tobytes() == whole.fitted.theta.tobytes()
+    saved.clear()
+    again = tune(model(), speeches, grid, checkpoint=tmp_path / "run", **options)
+    assert saved == []
+    assert again.fitted.theta.tobytes() == whole.fitted.theta.tobytes()
+    assert len(list((tmp_path / "run").glob("run-*"))) == 1
+
+
+def test_the_reference_engine_is_tuned_too():
+    tuning = tune(model(), small.corpus(small.documents(count=60)), {"party": [1, 1e4]}, engine="reference", **OPTIONS)
+    assert tuning.table["epochs"].tolist() == [1, 1]
+
+
+# The command line
+
+
+def test_tune_on_the_command_line(write, tmp_path):
+    from laplex.cli import app
+    from laplex.cli import tuning as command
+
+    assert command
+    rows = [f"{'red blue green sun' if i % 3 else 'oak elm ash sun'},{'DR'[i % 2]},{2010 + i % 4}" for i in range(80)]
+    path = write("speeches.csv", "\n".join(["speech,party,date", *rows]))
+    options = ["--text", "speech", "--group", "party", "--time", "date", "--every", "2y", "--min-count", "1"]
+    options += ["--dimensions", "4", "--epochs", "2", "--threads", "1", "--holdout", "0.3", "--quiet"]
+    files = ["--csv", tmp_path / "a.csv", "--plot", tmp_path / "a.svg", "--out", tmp_path / "model"]
+    chosen = ["--strength", "party=1,100", "--strength", "period=10,1000"]
+    result = CliRunner().invoke(app, ["tune", *map(str, [path, *options, *chosen, *files])], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "Tuning: party" in result.output
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert len(table) == 4
+    assert (tmp_path / "a.svg").read_text().startswith("<svg")
+    fitted = lx.load(tmp_path / "model")
+    beliefs = {belief.get("column"): belief["strength"] for belief in fitted.settings["model"]["beliefs"]}
+    row = table[table["chosen"]].iloc[0]
+    assert (beliefs["party"], beliefs["period"]) == (row["party"], row["period"])
+    for wrong in (["--strength", "party=1,x"], ["--strength", "1,2", "--strength", "3"], ["--strength", "senator=1,2"]):
+        failed = CliRunner().invoke(app, ["tune", *map(str, [path, *options, *wrong])])
+        assert isinstance(failed.exception, lx.InputError)
