@@ -1,0 +1,97 @@
+"""How fast is the explorer with a large model? 120,000 words in 8 slices, 100 dimensions, memory-mapped.
+
+    python benchmarks/explorer.py
+
+Random vectors are saved to a temporary folder. Told are the seconds until the saved model is open, until the explorer
+answers as a process of its own, and until the page of a word is drawn anew for another word (everything that Python
+does for it; the browser comes on top).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import laplex as lx
+from laplex.explorer.launching import explore
+from laplex.tokens import Slices
+
+
+def make(folder: Path, words: int, dimensions: int) -> None:
+    random = np.random.default_rng(0)
+    keys = tuple((party, year) for party in "DR" for year in ("2000", "2001", "2002", "2003"))
+    counts = np.tile(np.arange(words, 0, -1), (len(keys), 1))
+    vectors = random.standard_normal((len(keys), words, dimensions), dtype=np.float32)
+    slices = Slices(("party", "year"), keys, np.empty(0, np.int32))
+    vocabulary = lx.Vocabulary([f"w{i}" for i in range(words)], counts.sum(0))
+    lx.Embeddings.of([vocabulary], [vectors], slices=slices, counts=[counts], contexts=[vectors[0]]).save(folder)
+
+
+def page() -> None:
+    from laplex.explorer.views import word
+
+    word.show()
+
+
+def time_pages(folder: Path, times: int) -> list[float]:
+    """Seconds of a run of the page of a word, each time for another word; the first is not counted."""
+    from streamlit.testing.v1 import AppTest
+
+    os.environ["LAPLEX_EXPLORED"] = str(folder)
+    app = AppTest.from_function(page, default_timeout=120).run()
+    taken = []
+    for number in range(times + 1):
+        app.selectbox(key="word").set_value(f"w{7 * number + 3}")
+        started = time.perf_counter()
+        app.run()
+        taken.append(time.perf_counter() - started)
+        assert not app.exception
+    return taken[1:]
+
+
+def time_neighbors(folder: Path, times: int) -> list[float]:
+    fitted = lx.load(folder)
+    fitted.neighbors("w1")
+    taken = []
+    for number in range(times):
+        started = time.perf_counter()
+        fitted.neighbors(f"w{7 * number + 3}")
+        taken.append(time.perf_counter() - started)
+    return taken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--words", type=int, default=120_000)
+    parser.add_argument("--dimensions", type=int, default=100)
+    parser.add_argument("--times", type=int, default=15)
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / "large.laplex"
+        make(folder, options.words, options.dimensions)
+        started = time.perf_counter()
+        lx.load(folder)
+        rows.append({"what": "open the saved model", "seconds": time.perf_counter() - started})
+        started = time.perf_counter()
+        with explore(folder, browser=False, wait=False, quiet=True):
+            rows.append({"what": "start the explorer", "seconds": time.perf_counter() - started})
+        for what, taken in (
+            ("neighbors in 8 slices", time_neighbors(folder, options.times)),
+            ("the page of a word", time_pages(folder, options.times)),
+        ):
+            rows.append({"what": f"{what}, median", "seconds": statistics.median(taken)})
+            rows.append({"what": f"{what}, fastest", "seconds": min(taken)})
+    print(pd.DataFrame(rows).round(3).to_string(index=False))
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What all parts of the calibration share: a corpus with labels, contexts without them, words in bands of frequency."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+
+import laplex as lx
+from laplex.posterior.tables import Pass, Table
+from laplex.posterior.units import Units, gather
+
+BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
+PRIOR = 100.5  # what Groups("party", 100.0) + Ridge(1.0) charge for a difference
+LEAST = 20  # clusters of each group
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, its column of labels, who carries them, which are compared, and how many documents are read."""
+
+    file: str
+    column: str
+    cluster: str
+    values: tuple[str, ...]
+    documents: int | None = None
+
+
+SOURCES = {
+    "senate": Source("senate-press.parquet", "party", "senator", ("D", "R"), 17_383),
+    "europarl": Source("europarl-en.parquet", "family", "speaker", ("EPP", "S&D")),
+    "three": Source("europarl-en.parquet", "family", "speaker", ("ALDE", "EPP", "S&D")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    source: Source
+    tokens: lx.Tokens
+    free: lx.Embeddings  # contexts without labels
+    words: list[int]
+    bands: NDArray[np.int64]
+
+    @property
+    def numbers(self) -> list[int]:
+        return list(range(len(self.words)))
+
+    def units(self, cluster: str | None) -> Units:
+        return gather(self.tokens, self.source.column, cluster, 0, {})
+
+    def read(self, units: Units, whole: bool = False) -> Pass:
+        return Pass(self.tokens, units, self.free, self.words, 0, seed=1, threads=None, quiet=True, whole=whole)
+
+
+def read(folder: Path, source: Source) -> lx.Tokens:
+    frame = pl.read_parquet(folder / source.file).filter(pl.col(source.column).is_in(source.values))
+    if source.documents is not None and source.documents < len(frame):
+        frame = frame.sample(source.documents, seed=1)
+    year, month = pl.col("date").str.slice(0, 4), pl.col("date").str.slice(5, 2).cast(pl.Int32)
+    frame = frame.with_columns(quarter=pl.format("{}-Q{}", year, (month + 2) // 3))
+    columns = [source.column, source.cluster, "quarter"]
+    return lx.Tokens.of(lx.read(frame, metadata=columns), min_count=20, quiet=True)
+
+
+def fit(tokens: lx.Tokens, dimensions: int, likelihood: str = "cbow") -> lx.Embeddings:
+    """Contexts without labels."""
+    model = lx.Model(dimensions=dimensions, likelihood=likelihood)  # type: ignore[arg-type]
+    return lx.fit(model, tokens, holdout=0.0, quiet=True)
+
+
+def begin(source: Source, tokens: lx.Tokens, dimensions: int, likelihood: str, each: int) -> Trial:
+    """Contexts, and words of every band that enough clusters of every label use."""
+    free = fit(tokens, dimensions, likelihood)
+    units = gather(tokens, source.column, source.cluster, 0, {})
+    counts = tokens.vocabularies[0].counts
+    random = np.random.default_rng(0)
+    known = np.flatnonzero((counts >= BANDS[0][0]) & (counts < BANDS[-1][1]))
+    _, clusters = Pass(tokens, units, free, known.tolist(), 0, seed=1, threads=None, quiet=True).counts()
+    used = known[clusters[:, np.unique(units.label)].min(1) >= 25]
+    words: list[int] = []
+    bands: list[int] = []
+    for band, (low, high) in enumerate(BANDS):
+        inside = used[(counts[used] >= low) & (counts[used] < high)]
+        taken = random.permutation(inside)[:each]
+        words += taken.tolist()
+        bands += [band] * len(taken)
+    return Trial(source, tokens, free, words, np.array(bands))
+
+
+def permuted(units: Units, times: int, seed: int) -> Iterator[Units]:
+    """The same units under labels in another order."""
+    random = np.random.default_rng(seed)
+    for _ in range(times):
+        yield replace(units, label=random.permutation(units.label))
+
+
+def enough(table: Table, label: NDArray[np.int64]) -> bool:
+    """Do enough clusters of every label use the word?"""
+    used = table.tau > 0
+    return bool(min((used & (label == value)).sum() for value in np.unique(label)) >= LEAST)
+
+
+def table_of(name: str, p: NDArray[np.float64], bands: NDArray[np.int64]) -> pd.DataFrame:
+    """Rejections by band; p is (labellings, words).
+
+    "adjusted 10%" is the share of words called different after adjustment, "runs" that of labellings with any.
+    """
+    adjusted = np.full_like(p, np.nan)
+    for row, target in zip(p, adjusted):
+        known = np.isfinite(row)
+        target[known] = stats.false_discovery_control(row[known])
+    rows = []
+    for band, (low, high) in [*enumerate(BANDS), (-1, (0, 0))]:
+        mine = p[:, bands == band] if band >= 0 else p
+        values = mine[np.isfinite(mine)]
+        label = f"{low:,}–{high:,}" if band >= 0 else "all"
+        found = {"test": name, "occurrences": label, "tests": len(values)}
+        found |= {"at 5%": (values < 0.05).mean(), "at 1%": (values < 0.01).mean()}
+        chosen = adjusted[:, bands == band] if band >= 0 else adjusted
+        found["adjusted 10%"] = (chosen[np.isfinite(chosen)] < 0.1).mean()
+        rows.append(found | {"runs": (np.nan_to_num(chosen, nan=1.0) < 0.1).any(1).mean()})
+    return pd.DataFrame(rows)
+
+
+def show(title: str, frame: pd.DataFrame, started: float) -> None:
+    print(f"\n{title} ({time.monotonic() - started:.0f} s)\n", flush=True)
+    print(frame.to_string(index=False, float_format=lambda x: f"{x:.3f}"), flush=True)
