@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit
 
 import laplex as lx
 from laplex.objective import groups, log_posterior
-from laplex.posterior import ascent, posterior, reading
+from laplex.posterior import ascent, belief, posterior, reading
 from laplex.posterior.ascent import NotSettledError, Text
 from laplex.posterior.belief import joined_words, solve
 from laplex.posterior.block import Block, Cell
@@ -156,6 +156,18 @@ def test_a_share_of_the_background_and_of_the_occurrences_is_enough(monkeypatch)
     assert 0.7 < np.trace(part.covariance) / np.trace(whole.covariance) < 1.4
 
 
+@pytest.mark.parametrize(("noise", "each"), [(1.0, 1), (0.01, 5), (1e-9, 20)])
+def test_a_rare_word_needs_less_of_the_background(monkeypatch, noise, each):
+    monkeypatch.setattr(belief, "ENOUGH", 50)
+    contexts = np.random.default_rng(1).standard_normal((1_000, 3)).astype(np.float32)
+    block, _ = few()
+    counted = Contexts(contexts, np.ones(1_000, np.float32))
+    thinned = belief._thinned(Text({}, [Contexts(contexts, 2.0), counted], {0: noise}), [block])
+    np.testing.assert_array_equal(thinned.around[0].vectors, contexts[::each])
+    assert len(thinned.around[0]) * thinned.around[0].weight == pytest.approx(2_000)
+    np.testing.assert_array_equal(thinned.around[1].vectors, contexts)  # which are counted, not sampled
+
+
 def test_words_do_not_depend_on_the_company_they_are_asked_about_in(monkeypatch):
     fitted, tokens, _ = fit()
     alone = posterior(fitted, "7", tokens=tokens, quiet=True)["7"]
@@ -249,6 +261,8 @@ def test_a_word_is_less_certain_if_its_neighbors_may_move_as_well():
     assert "3" in joint
     assert "4" not in joint
     assert len(joint) == 3
+    with pytest.raises(KeyError, match='"4" is not one of 6, 3, 9'):
+        joint["4"]
     assert (np.diag(joint["6"].covariance) > np.diag(alone.covariance)).all()
     drawn = joint.sample(20_000)
     assert drawn.shape == (20_000, 3, 6, 3)
@@ -342,6 +356,8 @@ def test_bad_questions_are_named():
         found.sample(0)
     with pytest.raises(lx.InputError, match="an axis is 3 numbers"):
         found.project([1.0, 2.0])
+    with pytest.raises(lx.InputError, match="an axis is a vector of 3 numbers, not 'rich'"):
+        found.project("rich")
     with pytest.raises(lx.InputError, match="interval=90 must be between 0 and 1"):
         found.project([1.0, 2.0, 3.0], interval=90)
     with pytest.raises(lx.InputError, match="interval=2 must be"):

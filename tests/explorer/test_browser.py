@@ -126,7 +126,7 @@ def test_awkward_words_are_shown_as_they_are_and_never_run(visit):
     for word in AWKWARD:
         choose(page, "Word", word)
         page.get_by_text(f"Words used like “{word}”", exact=True).wait_for()
-        assert page.locator(".passage mark").first.inner_text() == word
+        page.locator(".passage mark").get_by_text(word, exact=True).first.wait_for()
         assert parse_qs(urlsplit(page.url).query)["word"] == [word]
         assert page.evaluate("window.hacked") is None
 
@@ -134,5 +134,4 @@ def test_awkward_words_are_shown_as_they_are_and_never_run(visit):
 def test_differences_are_tested_on_demand(visit):
     page = visit("contrast?test=true&content=false&cluster=speaker")
     page.get_by_text("false discovery rate").wait_for(timeout=60_000)
-    settle(page)
-    assert page.get_by_text("Evidence (−log10 p)").count() == 1
+    page.locator("svg").get_by_text("Evidence (−log10 p)").wait_for()

@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from laplex.embeddings import Embeddings
+from laplex.explorer import loading
 from laplex.explorer.showing import plain
 from laplex.plots.chart import title_of
 from laplex.report import choosing
@@ -59,7 +60,7 @@ def word_box(fitted: Embeddings, language: str | None, key: str = "word", defaul
     """A word. One that is not known stops the page, with others that are written like it."""
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
     offered = vocabulary.words[:OFFERED]
-    first = default or choosing.telling_words(fitted, language=language)[0]
+    first = default or loading.telling_words(language=language)[0]
     word = st.selectbox(
         "Word",
         offered,

@@ -16,6 +16,7 @@ import streamlit as st
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError
 from laplex.provenance import tokens_of
+from laplex.report import choosing
 from laplex.tokens import Tokens
 
 MODEL = "LAPLEX_EXPLORED"
@@ -56,6 +57,16 @@ def missing_text() -> str:
     """Why there is no text."""
     found = _text(os.environ[MODEL])
     return found if isinstance(found, str) else ""
+
+
+@st.cache_data(show_spinner=False)
+def _telling(path: str, most: int, language: str | None) -> list[str]:
+    return choosing.telling_words(opened(path), most=most, language=language)
+
+
+def telling_words(most: int = 1, language: str | None = None) -> list[str]:
+    """Words to begin with."""
+    return _telling(os.environ[MODEL], most, language)
 
 
 @st.cache_data(show_spinner=False, max_entries=20)

@@ -62,7 +62,7 @@ def plain(text: str) -> str:
 
 def draw(chart: Chart, *, alt: str, key: str | None = None, pick: bool = False) -> Any:
     """A chart; with `pick`, what was clicked on of its parameter "picked"."""
-    spec = chart.to_dict()
+    spec = chart.altair.to_dict(validate=False)  # which would take longer than all else
     if st.context.theme.type == "dark":
         spec = on_black(spec)
     spec["autosize"] = {"type": "pad"}  # as wide as it was made, with its labels outside
@@ -103,7 +103,7 @@ def table(frame: pd.DataFrame, *, key: str | None = None, height: int | None = N
 
 
 def _column(name: str, values: pd.Series, label: str | None) -> Any:
-    shown = plain(label or name.replace("_", " "))
+    shown = label or name.replace("_", " ")
     if pd.api.types.is_integer_dtype(values):
         return st.column_config.NumberColumn(shown, format="localized")
     if pd.api.types.is_float_dtype(values):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Literal, NamedTuple, overload
 
 import numpy as np
@@ -27,13 +28,14 @@ from laplex.posterior.block import Block, Floats, blocks, joined_words
 from laplex.posterior.chains import draw
 from laplex.posterior.gaussian import Joint, Posterior
 from laplex.posterior.nearest import approach
-from laplex.posterior.reading import OCCURRENCES, Reading
+from laplex.posterior.reading import OCCURRENCES, Contexts, Reading
 from laplex.progress import bar, say
 from laplex.provenance import tokens_of
 from laplex.questions.cosine import check_whole
 from laplex.tokens import Tokens
 
 TILE = 8  # blocks for which the background is read at once
+ENOUGH = 50_000  # positions of the background of a slice for a rare word
 
 Center = Literal["mean", "mode"]
 
@@ -129,7 +131,7 @@ def posterior(
             name = names[block.words[0]]
             found[name] = Posterior(name, slices, block.place[0], mean, covariance, drawn)
             report()
-    return found
+    return {names[i]: found[names[i]] for i in ids}
 
 
 def _check_size(asked: Sequence[Block], words: Sequence[str], memory: float) -> None:
@@ -148,7 +150,8 @@ def _solve_all(
     asked: Sequence[Block], reading: Reading, names: Sequence[str], center: Center, draws: int, quiet: bool
 ) -> Iterator[Solved]:
     """Means and covariances of blocks: those whose contexts fit into memory together, tile by tile."""
-    for batch in _batches(asked, reading, names, quiet):
+    by_noise = sorted(asked, key=lambda block: float(reading.noise[block.words].max()))
+    for batch in _batches(by_noise, reading, names, quiet):
         words = sorted({cell.word for block in batch for cell in block.cells})
         around = reading.around(words)
         here = {(word, slice): part for word, parts in zip(words, around) for slice, part in enumerate(parts)}
@@ -157,7 +160,7 @@ def _solve_all(
 
         def work(tile: Sequence[Block], text: Text = text) -> list[Solved]:
             try:
-                return solve(tile, text, center, draws, reading.report)
+                return solve(tile, _thinned(text, tile), center, draws, reading.report)
             except NotSettledError as error:
                 shown = ", ".join(f'"{names[word]}"' for block in tile for word in block.words)
                 raise NotSettledError(f"among the posteriors of {shown}: {error}") from None
@@ -165,6 +168,23 @@ def _solve_all(
         with ThreadPoolExecutor(reading.threads) as pool:
             for solved in pool.map(work, tiles):
                 yield from solved
+
+
+def _thinned(text: Text, tile: Sequence[Block]) -> Text:
+    """As much of the background as these words need.
+
+    A position that stands for k others adds k·K·P(w)·σ of what a word does not know to the error of its mean; a tenth
+    is not much. Of rare words that leaves few positions.
+    """
+    noise = max(text.noise[cell.word] for block in tile for cell in block.cells)
+    around = []
+    for contexts in text.around:
+        each = 1
+        if isinstance(contexts.weight, float):
+            each = max(1, min(len(contexts) // ENOUGH, int(0.1 / (noise * contexts.weight))))
+        kept = contexts.vectors[::each]
+        around.append(Contexts(kept, contexts.weight * (len(contexts) / max(len(kept), 1))))
+    return replace(text, around=around)
 
 
 def solve(

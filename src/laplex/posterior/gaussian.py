@@ -47,10 +47,7 @@ class Posterior:
 
             belief.project(fitted.vector("rich", party="D") - fitted.vector("poor", party="D"))
         """
-        direction, size = np.asarray(axis, np.float64), self.mean.shape[1]
-        if direction.shape != (size,) or not np.isfinite(direction).all():
-            raise InputError(f"an axis is {size} numbers, as a vector has, not an array of shape {direction.shape}")
-        half = _quantile(interval)
+        direction, size, half = self._direction(axis), self.mean.shape[1], _quantile(interval)
         if self.draws is None:
             estimate = self.mean @ direction
             blocks = self.covariance.reshape(len(self.mean), size, len(self.mean), size)
@@ -81,6 +78,16 @@ class Posterior:
         columns = {name: a if a == b else f"{a} – {b}" for name, a, b in zip(self.slices.columns, *keys, strict=True)}
         found = {"estimate": median, "se": lengths.std(ddof=1), "lower": lower, "upper": upper}
         return pd.DataFrame([{"word": self.word, **columns, **found}])
+
+    def _direction(self, axis: Any) -> Floats:
+        size = self.mean.shape[1]
+        try:
+            direction = np.asarray(axis, np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"an axis is a vector of {size} numbers, not {axis!r}: fitted.vector(…) is one") from None
+        if direction.shape != (size,) or not np.isfinite(direction).all():
+            raise InputError(f"an axis is {size} numbers, as a vector has, not an array of shape {direction.shape}")
+        return direction
 
     def _differences(self, i: int, j: int) -> Floats:
         """(N, D) Draws of the difference of two vectors, turned by an angle that its length does not depend on."""
@@ -131,6 +138,8 @@ class Joint(Mapping[str, Posterior]):
         return _draw(self, count, seed)[:, self.place]
 
     def __getitem__(self, word: str) -> Posterior:
+        if word not in self.words:
+            raise KeyError(f'"{word}" is not one of {quote(self.words)}')
         own, place = np.unique(self.place[self.words.index(word)], return_inverse=True)
         size = self.mean.shape[1]
         numbers = (own[:, None] * size + np.arange(size)).reshape(-1)

@@ -128,12 +128,13 @@ class Reading:
         )
         if not self._background:
             self._background = [
-                Contexts(around[begin[s] : begin[s + 1]], positions[:, s].sum() / max(chosen[s], 1))
+                Contexts(around[begin[s] : begin[s + 1]], float(positions[:, s].sum() / max(chosen[s], 1)))
                 for s in range(self.slices)
             ]
         total = cells.sum(0)
         return [
-            Contexts(here[start[c] : start[c + 1]], total[c] / max(taken[c], 1)) for c in range(words * self.slices)
+            Contexts(here[start[c] : start[c + 1]], float(total[c] / max(taken[c], 1)))
+            for c in range(words * self.slices)
         ]
 
     def _shares(self, positions: Ints) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ from laplex.tokens import Tokens
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  # thresholds that are offered
 KEPT = 1_000  # about so many words are left by the threshold that is chosen
-FREQUENT = 2_000  # a first word is among so many of the most frequent
+FREQUENT = 1_000  # a first word is among so many of the most frequent
+SHARED = 2.0  # and at most so many times as frequent on one side as on the other
 
 
 def function_words(fitted: Embeddings, language: str | None = None) -> frozenset[str]:
@@ -106,7 +107,10 @@ def telling_words(
             )
         except InputError:  # no two slices differ in this column alone
             break
-        found = list(dict.fromkeys(frame["word"]))
+        # a name belongs to one side; what both sides say differs in an interesting way
+        one, two = (frame[side] / max(int(frame[side].sum()), 1) for side in ("count_one", "count_two"))
+        shared = frame[np.maximum(one, two) <= SHARED * np.minimum(one, two)]
+        found = list(dict.fromkeys([*shared["word"], *frame["word"]]))
         if found:
             return found[:most]
     return candidates[:most]

@@ -64,7 +64,7 @@ class Race:
             if rung != self.last:
                 alive = self.ranked(alive, rung)[: survivors(len(self.grid.candidates), place + 1, len(self.rungs))]
         best = self.ranked(alive, self.last)[0]
-        while late := [other for other in self.grid.neighbors(best) if self._is_open(other, best)]:
+        while late := [other for other in self._neighbors(best) if self._is_open(other, best)]:
             for other in late:
                 self.advance(other, self.last)
             best = self.ranked([best, *late], self.last)[0]
@@ -85,6 +85,13 @@ class Race:
         if one is two or not np.isfinite(second).all():
             return 0.0, 0.0
         return self.judge.mean(first - second)
+
+    def _neighbors(self, best: Candidate) -> list[Candidate]:
+        """The neighbors of the best, seen at the last rung but one: at the first, strong beliefs look too good."""
+        found = self.grid.neighbors(best)
+        for other in found:
+            self.advance(other, self.rungs[-2] if len(self.rungs) > 1 else self.last)
+        return found
 
     def _is_open(self, other: Candidate, best: Candidate) -> bool:
         """Was another candidate dropped that might yet be better?"""

@@ -59,7 +59,7 @@ def _defaults(fitted: Embeddings, language: str | None) -> tuple[str, str]:
     for plus, minus in POLES:
         if plus in vocabulary and minus in vocabulary:
             return plus, minus
-    some = choosing.telling_words(fitted, most=2, language=language)
+    some = loading.telling_words(2, language)
     return some[0], some[-1]
 
 
@@ -69,7 +69,7 @@ def _words(text: str) -> list[str]:
 
 def _chosen(fitted: Embeddings, language: str | None, poles: list[str]) -> list[str]:
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
-    telling = [word for word in choosing.telling_words(fitted, most=PLACED + 4, language=language) if word not in poles]
+    telling = [word for word in loading.telling_words(PLACED + 4, language) if word not in poles]
     words = st.multiselect(
         "Words to place",
         vocabulary.words[: address.OFFERED],

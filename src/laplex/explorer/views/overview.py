@@ -52,7 +52,7 @@ def _figures(fitted: Embeddings) -> None:
 def _doors(fitted: Embeddings) -> None:
     """Where to begin."""
     language = choosing.first_language(fitted)
-    words = choosing.telling_words(fitted, most=8, language=language)
+    words = loading.telling_words(8, language)
     picked = st.pills(
         "Begin with a word", range(len(words)), format_func=lambda place: plain(words[place]), key="_begin"
     )

@@ -59,7 +59,7 @@ def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[
     columns = list(fitted.columns)
     if len(shown) > 1:
         st.html(
-            '<p class="note"><b style="color: #c87533">Orange</b>: a neighbor in this slice only. '
+            '<p class="note"><b style="color: #cf6a1c">Orange</b>: a neighbor in this slice only. '
             "Faint: in all of them. The bar and the number are the cosine similarity. Click a word to look at it.</p>"
         )
     keys = [fitted.rows.slices.keys[slice] for slice in shown]

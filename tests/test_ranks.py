@@ -1,0 +1,136 @@
+"""Several processes fit one model together, started by torchrun as on a cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import small
+
+import laplex as lx
+from laplex.world import World
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A corpus of three parties, so that with two processes one of them owns two."""
+    folder = tmp_path_factory.mktemp("ranks")
+    rows = small.documents(count=420, length=40)
+    for number, row in enumerate(rows):
+        row["text"] = " ".join(f"w{word}" for word in row["text"])
+        row["party"] = "DRI"[number % 3]
+    pd.DataFrame(rows).to_csv(folder / "corpus.csv", index=False)
+    return folder
+
+
+def environment(folder: Path) -> dict[str, str]:
+    mine = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LAPLEX_CACHE")}
+    return mine | {"LAPLEX_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+
+
+def command(folder: Path, ranks: int, out: str, *more: str, launcher: tuple[str, ...] = ()) -> list[str]:
+    fit = ["fit", str(folder / "corpus.csv"), "--group", "party", "--dimensions", "8", "--min-count", "1"]
+    fit += ["--threads", "1", "--out", str(folder / out), *more]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", *launcher, "-m", "laplex"]
+    return [sys.executable, *(torchrun if ranks else ["-m", "laplex"]), *fit]
+
+
+def run(folder: Path, ranks: int, out: str, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(folder, ranks, out, *more), capture_output=True, text=True, env=environment(folder), check=False
+    )
+
+
+def fitted(folder: Path, ranks: int, out: str, *more: str) -> lx.Embeddings:
+    done = run(folder, ranks, out, *more)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return lx.load(folder / out)
+
+
+@pytest.fixture(scope="module")
+def alone(folder):
+    return fitted(folder, 0, "alone", "--epochs", "6")
+
+
+def test_one_rank_is_the_run_without_ranks(folder, alone):
+    np.testing.assert_array_equal(fitted(folder, 1, "one", "--epochs", "6").theta, alone.theta)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])  # 4: more than there are slices, so that none has an owner
+def test_several_ranks_come_as_far_as_one(folder, alone, ranks):
+    together = fitted(folder, ranks, f"ranks{ranks}", "--epochs", "6")
+    text = lx.read(folder / "corpus.csv", metadata=["party"])
+    one, several = lx.evaluation.held_out({"one": alone, "several": together}, text, quiet=True)["log_likelihood"]
+    assert several == pytest.approx(one, rel=0.01)
+    assert together.rows.vocabularies[0].words == alone.rows.vocabularies[0].words
+    np.testing.assert_array_equal(together.counts[0], alone.counts[0])
+    assert (together.history["sent"].diff().dropna() > 0).all()
+    with pytest.raises(lx.InputError, match="each with a part of the text"):
+        together.contrast("party", interval=0.9)
+    cosines = [(m.matrix(party="D") @ m.matrix(party="D").T).ravel() for m in (alone, together)]
+    assert np.corrcoef(*cosines)[0, 1] > 0.95
+
+
+def test_a_rank_that_is_killed_is_started_again_and_the_run_goes_on(folder):
+    more = ("--epochs", "400", "--checkpoint", str(folder / "checkpoint"))
+    launched = command(folder, 2, "killed", *more, launcher=("--max-restarts=1",))
+    process = subprocess.Popen(launched, env=environment(folder), stderr=subprocess.PIPE, text=True)
+    try:
+        while not (folder / "checkpoint").exists():
+            assert process.poll() is None, process.stderr.read()[-3000:]
+            time.sleep(0.05)
+        children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
+        os.kill(int(children.stdout.split()[-1]), signal.SIGKILL)
+        _, said = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said[-3000:]
+    assert "going on after epoch" in said
+    assert len(lx.load(folder / "killed").history) == 400
+
+
+def test_another_number_of_ranks_does_not_go_on(folder):
+    more = ("--epochs", "2", "--checkpoint", str(folder / "of-two"))
+    fitted(folder, 2, "of-two-ranks", *more)
+    done = run(folder, 3, "of-three-ranks", *more)
+    assert done.returncode != 0
+    assert "is the checkpoint of another model, text or training" in done.stderr
+
+
+def test_more_ranks_than_documents(folder, tmp_path):
+    pd.DataFrame({"text": ["a b c d e f", "b c d e f a"], "party": ["D", "R"]}).to_csv(tmp_path / "corpus.csv")
+    done = run(tmp_path, 3, "out")
+    assert done.returncode != 0
+    assert "there is no text for rank 2 of 3: start fewer processes" in done.stderr
+
+
+def test_ranks_that_see_different_files(folder, tmp_path):
+    for rank, word in enumerate("xy"):
+        pd.DataFrame({"text": [f"a b c {word}"] * 5}).to_csv(tmp_path / f"corpus{rank}.csv")
+    script = tmp_path / "fit.py"
+    script.write_text(
+        "import os, laplex as lx\nlx.fit(lx.Model(dimensions=4), lx.read(f'corpus{os.environ[\"RANK\"]}.csv'))\n"
+    )
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    done = subprocess.run(
+        torchrun, capture_output=True, text=True, env=environment(tmp_path), cwd=tmp_path, check=False
+    )
+    assert done.returncode != 0
+    assert "differs between rank 0 and rank 1" in done.stderr
+
+
+def test_a_process_alone_gives_and_gets_what_it_has():
+    world = World()
+    assert world.texts(b"mine") == [b"mine"]
+    np.testing.assert_array_equal(world.total(np.arange(3)), np.arange(3))
+    assert world.swap([np.arange(2, dtype=np.int64)])[0].view(np.int64).tolist() == [0, 1]
+    world.agree("nothing", "differs")
