@@ -76,7 +76,7 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as running:
@@ -85,7 +85,7 @@ def browser(chromium: str) -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def contexts(browser: Any) -> Callable[..., Any]:
     """Windows by how they look; what one has loaded once it need not load again."""
     known: dict[tuple[str, int], Any] = {}

@@ -184,3 +184,6 @@ def demo(
     show_frame(fitted.contrast("party", top=15, min_count=50))
     fitted.save(out)
     show(f"{fitted!r}, saved in {out}")
+    page = out.with_suffix(".html")
+    lx.report(fitted, page, title="State of the Union", quiet=quiet)
+    show(f"a report is in {page}")

@@ -31,7 +31,7 @@ from laplex.engines.variational import check, precision, turn
 from laplex.graph import Graph
 from laplex.problem import Problem
 
-STEPS = 0.5  # the first step size, as a share of that of the CPU engine: the means are nearly there
+STEPS = {"cbow": 0.5, "sgns": 0.25}  # of the CPU engine's first step size: the means are nearly there
 MEASURE = 1e-12  # the rate of a pass that moves nothing
 JUDGED = 200_000  # tokens that the ELBO is computed from, the same ones after every pass
 
@@ -156,7 +156,13 @@ def refine(
     at = checkpoint.resume(arrays)
     engine.compile()
     first = cpu.Epoch(
-        0, passes.epochs, STEPS * passes.rate, passes.seed + 1, passes.threads, passes.block, passes.drawn
+        0,
+        passes.epochs,
+        STEPS[problem.likelihood] * passes.rate,
+        passes.seed + 1,
+        passes.threads,
+        passes.block,
+        passes.drawn,
     )
     while (number := len(at.history)) < passes.epochs and not _stale(at.history, passes.patience):
         epoch = replace(first, number=number, rate=first.rate if number else MEASURE)

@@ -52,7 +52,7 @@ class Race:
         return self.rungs[-1]
 
     def run(self) -> Candidate:
-        """The best candidate; it and its neighbors, unless clearly worse, have run to the end."""
+        """The best of those that have run to the end."""
         alive = list(self.grid.candidates)
         for place, rung in enumerate(self.rungs):
             for candidate in alive:
@@ -63,12 +63,27 @@ class Race:
                 alive += self._grown(alive, rung)
             if rung != self.last:
                 alive = self.ranked(alive, rung)[: survivors(len(self.grid.candidates), place + 1, len(self.rungs))]
-        best = self.ranked(alive, self.last)[0]
-        while late := [other for other in self._neighbors(best) if self._is_open(other, best)]:
-            for other in late:
-                self.advance(other, self.last)
-            best = self.ranked([best, *late], self.last)[0]
-        return best
+        return self._settled(self.ranked(alive, self.last)[0])
+
+    def _settled(self, best: Candidate) -> Candidate:
+        """The best after its neighbors that were dropped have caught up: at the first rung, strong beliefs look too good.
+
+        They run to the last rung but one, and to the end unless they are clearly worse there; all of this costs less
+        than one fit.
+        """
+        budget = self._done + self.last - self.rungs[0]
+        while True:
+            near = sorted(self.grid.neighbors(best), key=lambda other: self.compared(other, best)[0], reverse=True)
+            for other in near:
+                for rung in self.rungs[-2:]:
+                    known = max(self.outcomes[other])
+                    wanted = known < self.rungs[-2:][0] or self._is_open(other, best)
+                    if known < rung and wanted and self._done + rung - known <= budget:
+                        self.advance(other, rung)
+            leader = self.ranked((one for one in self.outcomes if self.last in self.outcomes[one]), self.last)[0]
+            if leader is best:
+                return best
+            best = leader
 
     def ranked(self, candidates: Iterable[Candidate], rung: int) -> list[Candidate]:
         """Best first; of equals the simpler one."""
@@ -85,13 +100,6 @@ class Race:
         if one is two or not np.isfinite(second).all():
             return 0.0, 0.0
         return self.judge.mean(first - second)
-
-    def _neighbors(self, best: Candidate) -> list[Candidate]:
-        """The neighbors of the best, seen at the last rung but one: at the first, strong beliefs look too good."""
-        found = self.grid.neighbors(best)
-        for other in found:
-            self.advance(other, self.rungs[-2] if len(self.rungs) > 1 else self.last)
-        return found
 
     def _is_open(self, other: Candidate, best: Candidate) -> bool:
         """Was another candidate dropped that might yet be better?"""
