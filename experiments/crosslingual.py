@@ -94,7 +94,7 @@ def plan(sizes: Sequence[int], seeds: int, quick: bool) -> list[Setting]:
 
 
 def read_text(data: Path, out: Path, every: int, min_count: int) -> lx.Tokens:
-    """English of the even sittings, Italian of the odd ones; of both every so many."""
+    """Italian of every other sitting, English of those between; of both every so many."""
     paths = {language: data / f"europarl-{language}.parquet" for language in LANGUAGES}
     dates = sorted(set(pl.read_parquet(paths["en"], columns=["date"])["date"]))
     corpora = [
@@ -235,10 +235,15 @@ def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def choose(development: pd.DataFrame) -> pd.DataFrame:
-    """The mean P@5 on the development list of each model and readout, over pairs, directions and seeds, best first."""
+    """The mean P@5 on the development list of each model and readout, best first, over pairs, directions and seeds.
+
+    Means over unlike settings are not comparable: models that lack some of them, in a run that is not finished, stand
+    behind the others and are not chosen.
+    """
     frame = development.assign(laplex=development["model"] != MAPPING)
-    means = frame.groupby(["laplex", "model", "by", "method"], sort=False)["P@5"].mean().reset_index()
-    return means.sort_values(["laplex", "P@5"], ascending=False)
+    grouped = frame.groupby(["laplex", "model", "by", "method"], sort=False)["P@5"]
+    means = pd.DataFrame({"P@5": grouped.mean(), "scores": grouped.size()}).reset_index()
+    return means.sort_values(["laplex", "scores", "P@5"], ascending=False)
 
 
 def compare(ours: pd.DataFrame, mapping: pd.DataFrame) -> pd.DataFrame:

@@ -55,6 +55,8 @@ def measure(frame: pd.DataFrame, asked: str | None, what: str) -> str:
         column = check(frame, asked, what)
     else:
         known = [name for name in MEASURES if name in frame.columns]
+        if has_interval(frame) and "estimate" in known:  # what the interval is around
+            known = ["estimate"]
         floats = [name for name in frame.columns if _is_float(frame[name]) and name not in (LOWER, UPPER)]
         found = known[:1] or floats
         if len(found) != 1:
@@ -149,8 +151,11 @@ def axis_title(frame: pd.DataFrame, measured: str, title: str) -> str:
     """ "Distance" is "Distance between D and R" if that is the only pair in the frame, and so on."""
     same = {name: str(frame[name].iloc[0]) for name in keys(frame, measured) if frame[name].nunique(dropna=False) == 1}
     pairs = [same[name].split(BETWEEN) for name in same if BETWEEN in same[name] and name != WORD]
-    if measured == "estimate" and "p_adjusted" in frame.columns and "z" not in frame.columns:
-        title, measured = "Distance without noise", "distance"
+    if measured == "estimate":
+        plain = [name for name in MEASURES[:-1] if name in frame.columns]
+        is_distance = not plain and "p_adjusted" in frame.columns and "z" not in frame.columns
+        measured = plain[0] if plain else "distance" if is_distance else measured
+        title = f"{measured.capitalize()} without noise" if measured != "estimate" else "Difference"
     if measured == "distance" and len(pairs) == 1 and len(pairs[0]) == 2:
         return f"{title} between {pairs[0][0]} and {pairs[0][1]}"
     if measured == "distance" and {"from", "to"} <= same.keys():

@@ -106,7 +106,7 @@ def expected(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
     >>> off, bend = expected(np.array([0.0, 1.0]), np.array([4.0, 0.0]))
     >>> off.round(3).tolist(), bend.round(3).tolist()
-    ([0.5, 0.731], [0.149, 0.197])
+    ([0.5, 0.731], [0.151, 0.197])
     """
     off, bend = np.zeros_like(mean), np.zeros_like(mean)
     for weight, scale in zip(*_mixture()):

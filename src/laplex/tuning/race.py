@@ -66,19 +66,20 @@ class Race:
         return self._settled(self.ranked(alive, self.last)[0])
 
     def _settled(self, best: Candidate) -> Candidate:
-        """The best after its neighbors that were dropped have caught up: at the first rung, strong beliefs look too good.
+        """The best once its neighbors that were dropped have caught up.
 
-        They run to the last rung but one, and to the end unless they are clearly worse there; all of this costs less
-        than one fit.
+        At the first rung, strong beliefs look too good. So neighbors run to the last rung but one; and to the end, if
+        they are ahead there, or not clearly worse and there is time left. It has about half the time of a fit.
         """
-        budget = self._done + self.last - self.rungs[0]
+        budget = self._done + (self.last - self.rungs[0]) // 2
         while True:
             near = sorted(self.grid.neighbors(best), key=lambda other: self.compared(other, best)[0], reverse=True)
             for other in near:
                 for rung in self.rungs[-2:]:
                     known = max(self.outcomes[other])
                     wanted = known < self.rungs[-2:][0] or self._is_open(other, best)
-                    if known < rung and wanted and self._done + rung - known <= budget:
+                    ahead = known == self.rungs[-2:][0] and self.compared(other, best)[0] > 0
+                    if known < rung and (ahead or (wanted and self._done + rung - known <= budget)):
                         self.advance(other, rung)
             leader = self.ranked((one for one in self.outcomes if self.last in self.outcomes[one]), self.last)[0]
             if leader is best:
