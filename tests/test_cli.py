@@ -15,7 +15,20 @@ import laplex as lx
 from laplex.tokens import Slices
 
 QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "trajectory", "project"]
-COMMANDS = ["info", "fit", "demo", "cache", *QUESTIONS, "evaluate", "export", "pairs"]
+COMMANDS = [
+    "info",
+    "fit",
+    "tune",
+    "demo",
+    "cache",
+    *QUESTIONS,
+    "stability",
+    "explore",
+    "report",
+    "evaluate",
+    "export",
+    "pairs",
+]
 
 
 @pytest.fixture

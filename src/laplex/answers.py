@@ -6,7 +6,7 @@ is what would hold in another sample (`posterior/`), for which the text is read 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -320,18 +320,19 @@ class Answers(Vectors):
         strength, spread = mean_of(self.settings, column)
         return group_mean(self, word, column, strength=strength, spread=spread, language=language, where=slice)
 
-    def posterior(self, words: str | Sequence[str], **options: Any) -> dict[str, Any]:
+    def posterior(self, words: str | Sequence[str], **options: Any) -> Mapping[str, Any]:
         """What the model believes about the vectors of words, in all slices together: mean, covariance and draws.
 
         This is no test: it takes every occurrence for independent. See `contrast` for what would hold in another
-        sample. Options are those of `laplex.posterior.posterior`.
+        sample. Options are those of `laplex.posterior.posterior`; with `coupled`, words that the prior joins have a
+        posterior in common.
 
-            fitted.posterior("health")["health"].sample(1000)
+            fitted.posterior("health")["health"].distance({"party": "D"}, {"party": "R"}, interval=0.9)
         """
         from laplex import posterior
 
         asked: Any = self
-        found: dict[str, Any] = posterior.posterior(asked, words, **options)
+        found: Mapping[str, Any] = posterior.posterior(asked, words, **options)
         return found
 
     def _in_another_sample(
