@@ -56,6 +56,8 @@ class Answers(Vectors):
         to_language: str | None = None,
         interval: float | None = None,
         cluster: str | None = None,
+        min_clusters: int = 25,
+        min_count: int = 100,
         tokens: Tokens | None = None,
         **slice: Any,
     ) -> pd.DataFrame:
@@ -75,7 +77,8 @@ class Answers(Vectors):
                 raise InputError("intervals are of the neighbors of one word: name it")
             word = listed(word)[0]
             sure: dict[str, Any] = {"interval": interval, "cluster": cluster, "tokens": tokens}
-            return self._in_another_sample("neighbors", word, k, language=language, **sure, **slice)
+            sure |= {"min_clusters": min_clusters, "min_count": min_count, "language": language}
+            return self._in_another_sample("neighbors", word, k, **sure, **slice)
         return neighbors(
             self,
             word,
@@ -97,6 +100,8 @@ class Answers(Vectors):
         to_language: str | None = None,
         interval: float | None = None,
         cluster: str | None = None,
+        min_clusters: int = 25,
+        min_count: int = 100,
         tokens: Tokens | None = None,
         **slice: Any,
     ) -> pd.DataFrame:
@@ -107,7 +112,8 @@ class Answers(Vectors):
         if _is_asked(interval, cluster):
             _only_words("words", None, None, to_language)
             sure: dict[str, Any] = {"interval": interval, "cluster": cluster, "tokens": tokens}
-            return self._in_another_sample("similarity", one, two, language=language, **sure, **slice)
+            sure |= {"min_clusters": min_clusters, "min_count": min_count, "language": language}
+            return self._in_another_sample("similarity", one, two, **sure, **slice)
         return similarity(self, one, two, language=language, to_language=to_language, where=slice)
 
     def contrast(
@@ -296,6 +302,8 @@ class Answers(Vectors):
         across: str | None = None,
         interval: float | None = None,
         cluster: str | None = None,
+        min_clusters: int = 25,
+        min_count: int = 100,
         tokens: Tokens | None = None,
         language: str | None = None,
         **slice: Any,
@@ -309,7 +317,8 @@ class Answers(Vectors):
         """
         if _is_asked(interval, cluster, across is not None):
             sure: dict[str, Any] = {"interval": interval, "cluster": cluster, "tokens": tokens}
-            return self._in_another_sample("project", words, axis, across=across, language=language, **sure, **slice)
+            sure |= {"min_clusters": min_clusters, "min_count": min_count, "language": language}
+            return self._in_another_sample("project", words, axis, across=across, **sure, **slice)
         return project(self, words, axis, language=language, where=slice)
 
     def group_mean(self, word: str, column: str, *, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
