@@ -9,17 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 PATIENCE = 2.0  # seconds of silence before the first sign
 INTERVAL = 10.0  # seconds between plain lines
+_hushed: ContextVar[bool] = ContextVar("hushed", default=False)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
     """One line to the user, on standard error."""
-    if not quiet:
+    if not quiet and not _hushed.get():
         Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -28,7 +30,7 @@ class Bar:
 
     def __init__(self, label: str, quiet: bool) -> None:
         self._label = label
-        self._quiet = quiet
+        self._quiet = quiet or _hushed.get()
         self._next_line = time.monotonic() + PATIENCE
         self._console = Console(stderr=True)
         self._drawn: Progress | None = None
@@ -42,7 +44,8 @@ class Bar:
                 self._draw(share, note)
             else:
                 percent = "" if share is None else f" {share:.0%}"
-                say(f"{self._label}:{percent} {note}".rstrip())
+                line = f"{self._label}:{percent} {note}".rstrip()
+                self._console.print(line, markup=False, highlight=False, soft_wrap=True)
                 self._next_line = time.monotonic() + INTERVAL
 
     def _draw(self, share: float | None, note: str) -> None:
@@ -71,3 +74,13 @@ def bar(label: str, *, quiet: bool = False) -> Iterator[Bar]:
         yield drawn
     finally:
         drawn.close()
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Nothing is said by what is called within: work that asks many questions speaks for them."""
+    token = _hushed.set(True)
+    try:
+        yield
+    finally:
+        _hushed.reset(token)

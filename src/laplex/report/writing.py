@@ -21,7 +21,7 @@ from laplex import plots, storage
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.plots.columns import BETWEEN
-from laplex.progress import bar
+from laplex.progress import bar, hushed
 from laplex.provenance import tokens_of
 from laplex.report import choosing, describing
 from laplex.report.drawing import inline
@@ -86,7 +86,7 @@ def report(
         words = choosing.known_words(fitted, [words] if isinstance(words, str) else words, language)
     if cluster is not None:
         tokens_of(fitted)  # complains if the text is gone
-    with bar("writing the report", quiet=quiet) as progress:
+    with bar("writing the report", quiet=quiet) as progress, hushed():
         parts = _Parts(fitted, words, column, cluster, language)
         sections: list[dict[str, Any]] = []
         steps = [parts.slices, parts.contrasts, parts.distances, parts.changes, parts.neighbors, parts.beliefs]
