@@ -37,7 +37,7 @@ class Batch:
     def sums(self, values: torch.Tensor) -> torch.Tensor:
         """(B + 2M, D) The sum of the values in each window, without the position's own."""
         whole = torch.nn.functional.pad(values.cumsum(0), (0, 0, 1, 0))
-        return whole[self.high] - whole[self.low] - values
+        return whole.index_select(0, self.high) - whole.index_select(0, self.low) - values
 
     def near(self, group: int, window: int) -> torch.Tensor:
         """(B/G, G, G + 2M) 1 where a position is in the window of a token of its group, else 0."""

@@ -167,13 +167,13 @@ class Torch:
         if turn >= len(self._edges):
             return
         edges = self._edges[turn]
-        one, two = self.theta[edges.first], self.theta[edges.second]
+        one, two = (self.theta.index_select(0, ends) for ends in (edges.first, edges.second))
         eta_one, eta_two = (rate * self.acc[ends].rsqrt() for ends in (edges.first, edges.second))
         eta_two = eta_two * edges.moves
         apart = one - edges.sign[:, None] * two
         mu = edges.weight / (1.0 + edges.weight * (eta_one + eta_two))
-        self.theta[edges.first] = one - (mu * eta_one)[:, None] * apart
-        self.theta[edges.second] = two + (mu * eta_two * edges.sign)[:, None] * apart
+        self.theta.index_copy_(0, edges.first, one.sub_((mu * eta_one)[:, None] * apart))
+        self.theta.index_copy_(0, edges.second, two.add_((mu * eta_two * edges.sign)[:, None] * apart))
 
     def step(
         self, batch: Batch, rate: float, drawn: int, random: torch.Generator, totals: torch.Tensor | None = None
@@ -181,9 +181,12 @@ class Torch:
         """Read a batch of tokens. `totals` gets their log likelihood and their number."""
         words, contexts = self._slot[batch.word], self._slot[batch.context]
         negatives = self._slot[self._draw(batch, drawn, random)]
+        rows = torch.cat([words, contexts, negatives.view(-1)])
+        sizes = [len(words), len(contexts), negatives.numel()]
+        rho, alpha, negative = self.theta.index_select(0, rows).split(sizes)
         likelihood = self._cbow if self.problem.likelihood == "cbow" else self._sgns
-        gradients = likelihood(batch, self.theta[words], self.theta[contexts], self.theta[negatives], totals)
-        self._move(torch.cat([words, contexts, negatives.reshape(-1)]), torch.cat(gradients), rate)
+        gradients = likelihood(batch, rho, alpha, negative.view(*negatives.shape, -1), totals)
+        self._move(rows, torch.cat(gradients), rate)
 
     def _draw(self, batch: Batch, drawn: int, random: torch.Generator) -> torch.Tensor:
         """(B/G, N) Rows of negatives for every G tokens, in their language and slice."""
@@ -272,7 +275,7 @@ class Torch:
         self._visits.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float32))
         damp = (OFTEN / self._visits[rows]).clamp_(max=1.0).sqrt_()
         step = rate * self.acc[rows].rsqrt() * damp
-        self.theta.index_put_((rows,), gradients * step[:, None], accumulate=True)
+        self.theta.index_add_(0, rows, gradients.mul_(step[:, None]))
         self._visits.index_fill_(0, rows, 0.0)
 
 
