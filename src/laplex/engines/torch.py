@@ -182,8 +182,8 @@ class Torch:
         words, contexts = self._slot[batch.word], self._slot[batch.context]
         negatives = self._slot[self._draw(batch, drawn, random)]
         rows = torch.cat([words, contexts, negatives.view(-1)])
-        sizes = [len(words), len(contexts), negatives.numel()]
-        rho, alpha, negative = self.theta.index_select(0, rows).split(sizes)
+        values, first, second = self.theta.index_select(0, rows), len(words), len(words) + len(contexts)
+        rho, alpha, negative = values[:first], values[first:second], values[second:]
         likelihood = self._cbow if self.problem.likelihood == "cbow" else self._sgns
         gradients = likelihood(batch, rho, alpha, negative.view(*negatives.shape, -1), totals)
         self._move(rows, torch.cat(gradients), rate)
