@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from laplex.engines import kernels
 from laplex.engines.epoch import Epoch as Epoch
 from laplex.engines.noise import alias_tables
-from laplex.engines.start import FLOOR, start
-from laplex.engines.start import ROWS as ROWS
-from laplex.engines.start import START as START
+from laplex.engines.start import FLOOR, ROWS, START, start
 from laplex.engines.unread import solve
 from laplex.graph import Graph
 from laplex.problem import Problem

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from laplex.engines.cpu import ROWS, START, State
+from laplex.engines.cpu import State
 from laplex.engines.kernels import ACC
+from laplex.engines.start import ROWS, START
 from laplex.graph import Graph
 from laplex.problem import Problem
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from laplex.checkpoint import Checkpoint, Position
 from laplex.engines import cpu, kernels, variational_kernels
+from laplex.engines.start import ROWS, START
 from laplex.engines.variational import check, precision, turn
 from laplex.graph import Graph
 from laplex.problem import Problem
@@ -60,11 +61,11 @@ class Variational(cpu.Cpu):
         After the first, Adagrad's accumulators become those of `of` passes, as many as led to the means.
         """
         if number == 0:
-            found = self.state.note[:, kernels.ACC] - cpu.START
-            self.state.note[:, kernels.ACC] = cpu.START + of * found
+            found = self.state.note[:, kernels.ACC] - START
+            self.state.note[:, kernels.ACC] = START + of * found
         size, share = self.problem.dimensions, 2.0 / (number + 2.0)
-        for row in range(0, len(self.variance), cpu.ROWS):
-            rows = slice(row, row + cpu.ROWS)
+        for row in range(0, len(self.variance), ROWS):
+            rows = slice(row, row + ROWS)
             found = self._own[rows, None] + self.curvature[rows, :size]
             if number:
                 found = share * found + (1.0 - share) / self.variance[rows, :size]
