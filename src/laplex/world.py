@@ -7,6 +7,8 @@ get. Only bytes and numbers travel, never objects, and what has travelled is cou
 from __future__ import annotations
 
 import os
+import secrets
+import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -14,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError
+from laplex.errors import InputError, LaplexError
+
+PATIENCE = 600  # seconds that ranks wait for each other at the start
 
 
 class World:
@@ -56,7 +60,13 @@ class _Ranks(World):
         except ImportError:
             raise InputError('several processes work together by PyTorch: pip install "laplex[torch]"') from None
         if not distributed.is_initialized():
-            distributed.init_process_group("gloo")
+            from torch.distributed.distributed_c10d import PrefixStore
+            from torch.distributed.rendezvous import rendezvous
+
+            store, rank, size = next(rendezvous("env://"))
+            # torchrun starts ranks again beside what is left in its store of those that died
+            store = PrefixStore(_meet(store, rank, size), store)
+            distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         self.sent = 0
 
@@ -89,6 +99,37 @@ class _Ranks(World):
 
         torch.distributed.broadcast(torch.from_numpy(array), 0)
         self.sent += array.nbytes * (self.size - 1) if self.rank == 0 else 0
+
+
+def _meet(store: Any, rank: int, size: int) -> str:
+    """A name for this start of all ranks, which no earlier start has used.
+
+    Rank 0 makes it and answers whatever the others ask; an answer to a question that only this start has asked
+    cannot be an old one.
+    """
+    fresh = secrets.token_hex(8)
+    until = time.monotonic() + PATIENCE
+    if rank == 0:
+        absent = set(range(1, size))
+        while absent:
+            for other in sorted(absent):
+                if store.check([f"laplex/question/{other}"]):
+                    store.set(f"laplex/answer/{store.get(f'laplex/question/{other}').decode()}", fresh)
+            absent = {other for other in absent if not store.check([f"laplex/heard/{fresh}/{other}"])}
+            _wait(until, f"of {size} ranks, {', '.join(map(str, sorted(absent)))} did not come")
+        return fresh
+    store.set(f"laplex/question/{rank}", fresh)
+    while not store.check([f"laplex/answer/{fresh}"]):
+        _wait(until, "rank 0 did not come")
+    name: str = store.get(f"laplex/answer/{fresh}").decode()
+    store.set(f"laplex/heard/{name}/{rank}", b"")
+    return name
+
+
+def _wait(until: float, complaint: str) -> None:
+    if time.monotonic() > until:
+        raise LaplexError(f"{complaint} within {PATIENCE // 60} minutes")
+    time.sleep(0.02)
 
 
 @cache
