@@ -34,11 +34,6 @@ class Batch:
     vocabulary_start: torch.Tensor  # (B/G) where the noise distribution of the language begins
     vocabulary: torch.Tensor  # (B/G) and how many words it has
 
-    def sums(self, values: torch.Tensor) -> torch.Tensor:
-        """(B + 2M, D) The sum of the values in each window, without the position's own."""
-        whole = torch.nn.functional.pad(values.cumsum(0), (0, 0, 1, 0))
-        return whole.index_select(0, self.high) - whole.index_select(0, self.low) - values
-
     def near(self, group: int, window: int) -> torch.Tensor:
         """(B/G, G, G + 2M) 1 where a position is in the window of a token of its group, else 0."""
         first = torch.arange(len(self.negative), device=self.low.device)[:, None, None] * group

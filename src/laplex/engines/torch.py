@@ -206,10 +206,9 @@ class Torch:
         totals: torch.Tensor | None,
     ) -> list[torch.Tensor]:
         """log σ(ρ·h) + Σ log σ(−ρ_w·h), h = Σ_window α: gradients of the words, the contexts, the negatives."""
-        window = self.problem.window
-        own = slice(window, window + len(rho))
-        h = batch.sums(alpha)[own]
-        grouped = h.view(len(negative), -1, h.shape[1])
+        around, near = self._windows(batch, alpha, len(negative))
+        grouped = self._product(near, around)
+        h = grouped.view_as(rho)
         right = (rho * h).sum(1)
         scores = self._product(grouped, negative.mT)
         weight = self.problem.negatives / negative.shape[1]
@@ -221,10 +220,9 @@ class Torch:
             totals[1] += real.sum()
         e = (1.0 - right.sigmoid()) * real
         wrong = scores.sigmoid() * (-weight * real.view(len(negative), -1, 1))
-        d_h = (e[:, None] * rho).view_as(grouped) + self._product(wrong, negative)
-        d_negative = self._product(wrong.mT, grouped)
-        padded = torch.nn.functional.pad(d_h.reshape(len(rho), -1), (0, 0, window, window))
-        return [e[:, None] * h, batch.sums(padded), d_negative.reshape(-1, rho.shape[1])]
+        d_h = self._product(wrong, negative).addcmul_(e.view(len(negative), -1, 1), rho.view_as(grouped))
+        d_alpha = _overlaid(self._product(near.mT, d_h), len(alpha))
+        return [e[:, None] * h, d_alpha, self._product(wrong.mT, grouped).view(-1, rho.shape[1])]
 
     def _sgns(
         self,
@@ -237,12 +235,10 @@ class Torch:
         """Σ_c log σ(ρ·α_c) + Σ log σ(−ρ_w·α_c): the negatives of a context once, times the tokens it is around."""
         window, groups = self.problem.window, len(negative)
         own = slice(window, window + len(rho))
-        size = len(rho) // groups
-        grouped, around = rho.view(groups, size, -1), alpha.unfold(0, size + 2 * window, size)  # (B/G, D, G + 2M)
-        scores = self._product(grouped, around)
-        near = batch.near(size, window)  # is it in the window?
-        mine = alpha[own].view(groups, size, -1)
-        times = batch.degree[own].view(groups, size, 1)  # tokens in whose window it is
+        around, near = self._windows(batch, alpha, groups)
+        grouped, mine = rho.view(groups, -1, rho.shape[1]), alpha[own].view(groups, -1, rho.shape[1])
+        scores = self._product(grouped, around.mT)
+        times = batch.degree[own].view(groups, -1, 1)  # tokens in whose window it is
         weight = self.problem.negatives / negative.shape[1]
         others = self._product(mine, negative.mT)
         if totals is not None:
@@ -251,18 +247,14 @@ class Torch:
             totals[1] += batch.real.sum()
         e = (1.0 - scores.sigmoid()) * near
         wrong = others.sigmoid() * (-weight * times)
-        d_rho = self._product(e, around.mT).reshape(len(rho), -1)
-        d_around = self._product(e.mT, grouped)  # (B/G, G + 2M, D)
-        d_alpha = torch.zeros_like(alpha)
-        for shift in range(0, size + 2 * window, size):  # windows of neighboring groups overlap
-            part = d_around[:, shift : shift + size].reshape(-1, alpha.shape[1])
-            if shift + size > size + 2 * window:
-                rest = size + 2 * window - shift
-                part = torch.nn.functional.pad(d_around[:, shift:], (0, 0, 0, size - rest)).reshape(-1, alpha.shape[1])
-            last = min(len(alpha), shift + len(part))
-            d_alpha[shift:last] += part[: last - shift]
-        d_alpha[own] += self._product(wrong, negative).reshape(len(rho), -1)
-        return [d_rho, d_alpha, self._product(wrong.mT, mine).reshape(-1, rho.shape[1])]
+        d_alpha = _overlaid(self._product(e.mT, grouped), len(alpha))
+        d_alpha[own] += self._product(wrong, negative).view_as(rho)
+        return [self._product(e, around).view_as(rho), d_alpha, self._product(wrong.mT, mine).view(-1, rho.shape[1])]
+
+    def _windows(self, batch: Batch, alpha: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """(B/G, G + 2M, D) The contexts around each group; (B/G, G, G + 2M) 1 where one is in the window of a token."""
+        size, window = len(batch.word) // groups, self.problem.window
+        return alpha.unfold(0, size + 2 * window, size).mT, batch.near(size, window)
 
     def _product(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
         if self.mixed:
@@ -271,12 +263,25 @@ class Torch:
 
     def _move(self, rows: torch.Tensor, gradients: torch.Tensor, rate: float) -> None:
         """Row-wise Adagrad for all gradients of a batch. With many, a row takes a smaller step, lest it overshoot."""
-        self.acc.index_add_(0, rows, (gradients * gradients).mean(1))
+        self.acc.index_add_(0, rows, torch.linalg.vector_norm(gradients, dim=1).square_().div_(gradients.shape[1]))
         self._visits.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float32))
         damp = (OFTEN / self._visits[rows]).clamp_(max=1.0).sqrt_()
         step = rate * self.acc[rows].rsqrt() * damp
         self.theta.index_add_(0, rows, gradients.mul_(step[:, None]))
         self._visits.index_fill_(0, rows, 0.0)
+
+
+def _overlaid(parts: torch.Tensor, length: int) -> torch.Tensor:
+    """(length, D) The sum of (B/G, G + 2M, D) where windows of neighboring groups overlap."""
+    groups, wide, dimensions = parts.shape
+    size = (length - wide) // (groups - 1) if groups > 1 else length
+    whole = parts.new_zeros(length, dimensions)
+    for shift in range(0, wide, size):
+        part = parts[:, shift : shift + size]
+        room = whole[shift:]
+        # groups are `size` apart, and so are their parts
+        room.as_strided(part.shape, (size * dimensions, dimensions, 1), room.storage_offset()).add_(part)
+    return whole
 
 
 @dataclass

@@ -1,0 +1,98 @@
+"""Several processes against one: is what they learn together as good, and what travels between them?
+
+    python benchmarks/ranks.py --data ../shared/data [--ranks 1 2 4] [--epochs 5]
+
+wikipedia   the first 10M tokens, which nothing divides: held-out log likelihood of a token of later articles, and the
+            mean over the similarity sets
+senate      by party, a slice an owner where there are two ranks: the same for held-out press releases, and how many of
+            the 50 most different words are those of one process. Two processes alone with different seeds stand beside
+            it, since no two runs agree entirely
+
+Every run is started by torchrun as on a cluster, each rank with one thread. Seconds are those of the whole command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+
+import laplex as lx
+
+TOKENS, UNREAD = 10_000_000, 500_000
+TOP = 50
+
+
+def split(frame: pl.DataFrame, tokens: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The first documents, of so many tokens, and some after them."""
+    ends = frame["text"].str.count_matches(" ").cum_sum()
+    first, last = int((ends < tokens).sum()) + 1, int((ends < tokens + UNREAD).sum()) + 1
+    return frame.head(first), frame.slice(first, last - first)
+
+
+def fit(text: Path, out: Path, ranks: int, *more: str) -> float:
+    """Fit by the command line; how many seconds it took."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    command = [sys.executable, *(torchrun if ranks > 1 else []), "-m", "laplex", "fit", str(text), "--out", str(out)]
+    start = time.perf_counter()
+    subprocess.run([*command, "--threads", "1", "--quiet", *more], check=True)
+    return time.perf_counter() - start
+
+
+def compare(name: str, folder: Path, frame: pl.DataFrame, data: Path, ranks: list[int], *more: str) -> pd.DataFrame:
+    read, unread = split(frame, TOKENS)
+    read.write_parquet(folder / f"{name}.parquet")
+    runs = {f"{count} ranks": (count, "1") for count in ranks} | {"another seed": (1, "2")}
+    models, seconds = {}, {}
+    for run, (count, seed) in runs.items():
+        out = folder / f"{name} {run}"
+        seconds[run] = fit(folder / f"{name}.parquet", out, count, "--seed", seed, *more)
+        models[run] = lx.load(out)
+    columns = [column for column in frame.columns if column != "text"]
+    judged = lx.evaluation.held_out(models, lx.read(unread, metadata=columns), subsample=1e-3, quiet=True)
+    table = judged.set_index("model")[["log_likelihood"]]
+    first = table["log_likelihood"].iloc[0]
+    table["difference %"] = 100 * (table["log_likelihood"] / first - 1)
+    slice = {"party": "D"} if columns else {}
+    rated = lx.evaluation.similarity(models, data / "similarity", bootstrap=0, quiet=True, **slice)
+    table["similarity"] = rated[rated["set"] == "mean"].set_index("model")["spearman"]
+    if columns:
+        top = {run: set(fitted.contrast("party", TOP, min_count=100)["word"]) for run, fitted in models.items()}
+        table[f"of the top {TOP}"] = {run: len(words & top[next(iter(top))]) for run, words in top.items()}
+    table["MB sent by rank 0"] = {
+        run: float(fitted.history["sent"].iloc[-1]) / 1e6 if "sent" in fitted.history else 0.0
+        for run, fitted in models.items()
+    }
+    table["seconds"] = seconds
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--part", choices=["wikipedia", "senate"], nargs="+", default=["wikipedia", "senate"])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--epochs", type=int, default=5)
+    asked = parser.parse_args()
+    files = {"wikipedia": ("wikipedia-en.parquet", ["text"]), "senate": ("senate-press.parquet", ["party", "text"])}
+    options = {"wikipedia": [], "senate": ["--group", "party", "--group-strength", "100", "--min-count", "20"]}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in asked.part:
+            file, columns = files[name]
+            frame = pl.read_parquet(asked.data / file, columns=columns)
+            if name == "senate":
+                frame = frame.sample(fraction=1.0, shuffle=True, seed=1)
+            more = [*options[name], "--epochs", str(asked.epochs)]
+            print(
+                f"\n{name}\n\n{compare(name, Path(folder), frame, asked.data, asked.ranks, *more).round(4)}", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()
