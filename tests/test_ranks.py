@@ -16,6 +16,7 @@ import pytest
 import small
 
 import laplex as lx
+from laplex.engines.ranks import _homes
 from laplex.errors import LaplexError
 from laplex.world import World, _meet
 
@@ -129,6 +130,14 @@ def test_ranks_that_see_different_files(folder, tmp_path):
     )
     assert done.returncode != 0
     assert "differs between rank 0 and rank 1" in done.stderr
+
+
+def test_the_home_of_a_row_is_a_rank_that_reads_it_and_all_have_their_share():
+    wanted = list(np.random.default_rng(1).random((4, 3000)) < 0.5)
+    home = _homes(wanted)
+    read = np.stack(wanted)
+    assert read[home, np.arange(3000)][read.any(0)].all()
+    assert np.bincount(home[read.all(0)], minlength=4).min() > 0.8 * read.all(0).sum() / 4
 
 
 def test_a_process_alone_gives_and_gets_what_it_has():

@@ -2,18 +2,20 @@
 
 Every rank has an engine over all rows. Since the last merge it has moved some of them; at the next, a row becomes what
 it was plus what every rank has added to it, and so does Adagrad's accumulator, as if the steps had been taken one
-after the other. Only rows that have moved travel, and only to ranks that can read them: a rank reads the words of its
-own slices, the contexts of their languages, and what edges join to these. Where there are as many slices as ranks, a
-slice has one owner, whose words nobody else touches, and only contexts and the ends of edges between owners travel.
+after the other. Every row has a home, a rank that can read it: what others have added travels there, and the sum from
+there to all that can read it. So a rank sends a row at most twice for each merge, however many ranks there are. A rank
+reads the words of its own slices, the contexts of their languages, and what edges join to these. Where there are as
+many slices as ranks, a slice has one owner, whose words nobody else touches, and only contexts and the ends of edges
+between owners travel.
 
-P parameters, D dimensions, W padded dimensions.
+P parameters, D dimensions, padded as the CPU engine has them.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +29,7 @@ from laplex.world import World
 
 MERGE_TOKENS = 1_000_000  # of a rank, between two merges
 MERGES = 16  # in an epoch, at least
+AT_ONCE = 65_536  # rows that are compared at once
 
 
 def owners(problem: Problem, world: World) -> NDArray[np.int64]:
@@ -92,6 +95,7 @@ class Ranks:
         self._engine = Cpu(problem, state, piece=max(1, min(20_000, int(problem.offsets[-1]) // (4 * MERGES))))
         self._before = State(state.theta.copy(), state.note.copy())
         self._wanted = [np.frombuffer(text, np.bool_) for text in world.texts(self._readable().tobytes())]
+        self._home = _homes(self._wanted)
         tokens = int(world.total(np.array([int(problem.offsets[-1])]))[0])
         self.pieces = max(MERGES, math.ceil(tokens / world.size / MERGE_TOKENS))
 
@@ -141,42 +145,65 @@ class Ranks:
 
     def merge(self) -> None:
         """Add to every row what all ranks have added to it since the last merge."""
-        theta, note, before = self.state.theta, self.state.note, self._before
-        parameters = self.problem.parameters
-        moved = np.zeros(parameters, np.bool_)
-        for low in range(0, parameters, 65_536):
-            some = slice(low, min(low + 65_536, parameters))
-            moved[some] = (theta[some] != before.theta[some]).any(1)
-            moved[some] |= note[some, kernels.ACC] != before.note[some, kernels.ACC]
-        parts = []
+        state, before = self.state, self._before
+        moved = self._moved()
+        added = []
+        for rank in range(self._world.size):
+            rows = np.flatnonzero(moved & (self._home == rank))
+            vectors = state.theta[rows] - before.theta[rows]
+            added.append(_packed(rows, vectors, state.note[rows, kernels.ACC] - before.note[rows, kernels.ACC]))
+        summed = np.zeros(len(moved), np.bool_)
+        # in the order of ranks, so that a run can be repeated
+        for part in self._world.swap(added):
+            rows, vectors, acc = _unpacked(part, state.theta.shape[1])
+            before.theta[rows] += vectors
+            before.note[rows, kernels.ACC] += acc
+            summed[rows] = True
+        sums = []
         for wanted in self._wanted:
-            rows = np.flatnonzero(moved & wanted)
-            packed = np.empty((len(rows), theta.shape[1] + 2), np.float32)
-            packed[:, 0] = rows.astype(np.int32).view(np.float32)
-            packed[:, 1] = note[rows, kernels.ACC] - before.note[rows, kernels.ACC]
-            packed[:, 2:] = theta[rows] - before.theta[rows]
-            parts.append(packed)
-        own = np.flatnonzero(moved)
-        theta[own] = before.theta[own]
-        note[own, kernels.ACC] = before.note[own, kernels.ACC]
-        # in the order of ranks, so that every rank that has a row has the same sum
-        for part in self._world.swap(parts):
-            packed = part.view(np.float32).reshape(-1, theta.shape[1] + 2)
-            rows = packed[:, 0].copy().view(np.int32)
-            theta[rows] += packed[:, 2:]
-            note[rows, kernels.ACC] += packed[:, 1]
-            before.theta[rows] = theta[rows]
-            before.note[rows, kernels.ACC] = note[rows, kernels.ACC]
+            rows = np.flatnonzero(summed & wanted)
+            sums.append(_packed(rows, before.theta[rows], before.note[rows, kernels.ACC]))
+        for part in self._world.swap(sums):
+            rows, vectors, acc = _unpacked(part, state.theta.shape[1])
+            for one in (state, before):
+                one.theta[rows], one.note[rows, kernels.ACC] = vectors, acc
+
+    def _moved(self) -> NDArray[np.bool_]:
+        """(P) The rows that this rank has moved since the last merge."""
+        moved = np.zeros(self.problem.parameters, np.bool_)
+        for low in range(0, len(moved), AT_ONCE):
+            some = slice(low, min(low + AT_ONCE, len(moved)))
+            moved[some] = (self.state.theta[some] != self._before.theta[some]).any(1)
+            moved[some] |= self.state.note[some, kernels.ACC] != self._before.note[some, kernels.ACC]
+        return moved
 
     def pull(self) -> None:
-        """Give rank 0 all rows: each from the first rank that can read it."""
-        first = np.argmax(np.stack(self._wanted), axis=0)
-        mine = np.flatnonzero((first == self._world.rank) & self._wanted[self._world.rank])
-        nothing = np.empty((0, self.state.theta.shape[1] + 2), np.float32)
-        packed = np.empty((len(mine), nothing.shape[1]), np.float32)
-        packed[:, 0] = mine.astype(np.int32).view(np.float32)
-        packed[:, 1], packed[:, 2:] = self.state.note[mine, kernels.ACC], self.state.theta[mine]
-        for part in self._world.swap([packed, *[nothing] * (self._world.size - 1)]):
-            found = part.view(np.float32).reshape(-1, nothing.shape[1])
-            rows = found[:, 0].copy().view(np.int32)
-            self.state.note[rows, kernels.ACC], self.state.theta[rows] = found[:, 1], found[:, 2:]
+        """Give rank 0 all rows, each from its home."""
+        state = self.state
+        mine = np.flatnonzero(self._home == self._world.rank)
+        packed = _packed(mine, state.theta[mine], state.note[mine, kernels.ACC])
+        for part in self._world.swap([packed, *[packed[:0]] * (self._world.size - 1)]):
+            rows, vectors, acc = _unpacked(part, state.theta.shape[1])
+            state.theta[rows], state.note[rows, kernels.ACC] = vectors, acc
+
+
+def _homes(wanted: Sequence[NDArray[np.bool_]]) -> NDArray[np.int32]:
+    """(P) One of the ranks that can read a row, each in turn; 0 if none can."""
+    home = np.zeros(len(wanted[0]), np.int32)
+    for low in range(0, len(home), AT_ONCE):
+        readers = np.stack([mine[low : low + AT_ONCE] for mine in wanted])
+        turn = np.arange(low, low + readers.shape[1]) % np.maximum(readers.sum(0), 1)
+        home[low : low + AT_ONCE] = np.argmax(readers & (readers.cumsum(0) == turn + 1), axis=0)
+    return home
+
+
+def _packed(rows: NDArray[np.int64], vectors: NDArray[np.float32], acc: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows as they travel: their numbers, accumulators and vectors, or what is added to these."""
+    return np.concatenate([rows.astype(np.int32).view(np.float32)[:, None], acc[:, None], vectors], axis=1)
+
+
+def _unpacked(
+    part: NDArray[np.uint8], width: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    packed = part.view(np.float32).reshape(-1, width + 2)
+    return packed[:, 0].copy().view(np.int32).astype(np.int64), packed[:, 2:], packed[:, 1]
