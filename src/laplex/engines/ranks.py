@@ -27,7 +27,6 @@ from laplex.engines.epoch import Epoch
 from laplex.problem import Problem
 from laplex.world import World
 
-MERGE_TOKENS = 1_000_000  # of a rank, between two merges
 MERGES = 16  # in an epoch, at least
 AT_ONCE = 65_536  # rows that are compared at once
 
@@ -87,7 +86,7 @@ def deal(problem: Problem, world: World) -> Problem:
 class Ranks:
     """The CPU engine of one rank among several. Its pieces are the merges of an epoch."""
 
-    def __init__(self, problem: Problem, state: State, world: World) -> None:
+    def __init__(self, problem: Problem, state: State, world: World, merge_tokens: int) -> None:
         self.state = state
         self.problem = problem
         self._world = world
@@ -97,7 +96,7 @@ class Ranks:
         self._wanted = [np.frombuffer(text, np.bool_) for text in world.texts(self._readable().tobytes())]
         self._home = _homes(self._wanted)
         tokens = int(world.total(np.array([int(problem.offsets[-1])]))[0])
-        self.pieces = max(MERGES, math.ceil(tokens / world.size / MERGE_TOKENS))
+        self.pieces = max(MERGES, math.ceil(tokens / world.size / merge_tokens))
 
     def _readable(self) -> NDArray[np.bool_]:
         """(P) The rows that this rank can read: those of its text, and what edges join to them."""

@@ -182,7 +182,7 @@ class Estimation:
         if world().size > 1:
             from laplex.engines.ranks import Ranks
 
-            return Ranks(problem, state, world())
+            return Ranks(problem, state, world(), self.training.merge_tokens)
         from laplex.engines.cpu import Cpu
 
         return Cpu(problem, state)
