@@ -15,6 +15,7 @@ from typing import Literal
 import laplex as lx
 
 Joins = Literal["word-word", "word-context", "context-context"]
+Edge = tuple[str, Joins, float]  # list, what it joins, strength
 GRAPHS = ("strong", "weak", "synonyms", "paraphrases", "antonyms")
 
 
@@ -38,7 +39,7 @@ def pairs_of(name: str, folder: Path) -> lx.lexicons.WordPairs:
 
 @dataclass(frozen=True)
 class Setting:
-    graph: tuple[tuple[str, Joins, float], ...]  # list, what it joins, strength
+    graph: tuple[Edge, ...]
     ridge: float = 0.03
     subsample: float = 1e-5
     likelihood: Literal["cbow", "sgns"] = "cbow"
@@ -69,23 +70,20 @@ def candidates(quick: bool = False) -> Iterator[Setting]:
     yield paper
     if quick:
         return
-    strong, both = ("strong", "word-context", 10.0), ("synonyms", "word-context", 5.0)
-    graphs: list[tuple[tuple[str, Joins, float], ...]] = [
-        (),
+    strong: Edge = ("strong", "word-context", 10.0)
+    more: tuple[Edge, ...] = (strong, ("synonyms", "word-context", 5.0), ("paraphrases", "word-context", 5.0))
+    graphs: list[tuple[Edge, ...]] = [
         (("strong", "word-word", 10.0),),
         (("strong", "context-context", 10.0),),
-        (("strong", "word-context", 3.0),),
-        (("strong", "word-context", 30.0),),
-        (("strong", "word-context", 10.0), ("strong", "word-word", 10.0)),
-        (strong, both),
-        (strong, ("synonyms", "word-word", 10.0)),
-        (strong, ("paraphrases", "word-context", 3.0)),
-        (strong, both, ("paraphrases", "word-context", 2.0)),
-        (strong, both, ("antonyms", "word-word", 3.0)),
-        (strong, both, ("weak", "word-context", 1.0)),
+        (strong, ("strong", "word-word", 10.0)),
+        (strong, ("weak", "word-context", 0.1)),
+        (strong, ("synonyms", "word-context", 5.0)),
+        (strong, ("paraphrases", "word-context", 5.0)),
+        more,
+        (strong, ("synonyms", "word-context", 10.0), ("paraphrases", "word-context", 10.0)),
+        (*more, ("antonyms", "word-word", 1.0)),
     ]
     for graph in graphs:
         yield replace(paper, graph=graph)
-    yield replace(paper, graph=(strong, both), ridge=0.3)
-    yield replace(paper, graph=(strong, both), subsample=1e-4)
-    yield replace(paper, graph=(("strong", "word-context", 3.0), ("synonyms", "word-context", 2.0)), likelihood="sgns")
+    yield replace(paper, graph=more, ridge=0.3)
+    yield replace(paper, graph=more, likelihood="sgns")

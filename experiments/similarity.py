@@ -18,10 +18,13 @@ import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
+from numpy.typing import NDArray
 from peers import Gensim
 from report import Report
 from settings import GRAPHS, Setting, candidates, pairs_of, paper
@@ -121,8 +124,9 @@ def tables(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, thread
     strong = pairs_of("strong", folder)
     for likelihood in ("cbow", "sgns"):
         setting = replace(paper, likelihood=likelihood)
-        graph, minutes = fit(tokens, setting, folder, scale, scale.epochs)
-        plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, scale.epochs)
+        epochs = scale.epochs if likelihood == "cbow" else scale.search_epochs  # SGNS reads every pair on its own
+        graph, minutes = fit(tokens, setting, folder, scale, epochs)
+        plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, epochs)
         model = setting.model(folder, scale.dimensions)
         gensim = of_gensim(tokens, replace(model, subsample=1e-3), scale.peer_epochs, threads)
         models = {
@@ -136,9 +140,7 @@ def tables(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, thread
         if likelihood == "cbow":
             for place, name in enumerate(("paper: PELP", "paper: dict2vec", "paper: word2vec")):
                 whole[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in whole.index]
-        title = (
-            f"Word similarity, {likelihood.upper()}, {scale.epochs} epochs, {minutes:.1f} minutes of fitting (Table 5)"
-        )
+        title = f"Word similarity, {likelihood.upper()}, {epochs} epochs, {minutes:.1f} minutes of fitting (Table 5)"
         report.table(f"similarity-{likelihood}", whole.reset_index(), title)
         told = scored(models, folder, strong).reset_index()
         report.table(
@@ -172,20 +174,52 @@ def search(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, quick:
     report.table(
         "search", table, f"Settings at {scale.search_epochs} epochs, by the mean over {', '.join(DEVELOPMENT)}"
     )
-    best = table.iloc[0]
-    setting = next(one for one in candidates(quick) if one.name == best["setting"])
+    setting = next(one for one in candidates(quick) if one.name == table["setting"].iloc[0])
     fitted, minutes = fit(tokens, setting, folder, scale, scale.epochs)
     plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, scale.epochs)
-    models = {setting.name: fitted, "no graph": plain}
-    final = scored(models, folder, None, best["vectors"])
-    untold = scored(models, folder, setting.pairs(folder), best["vectors"])
-    final[[f"{name}, untold" for name in untold.columns]] = untold
+    best(report, setting, {"laplex": fitted, "no graph": plain}, folder, scale, minutes)
+
+
+def best(
+    report: Report, setting: Setting, models: dict[str, lx.Embeddings], folder: Path, scale: Scale, minutes: float
+) -> None:
+    """How to read the best setting's vectors, by the development sets, and what they are worth so."""
+    rows = []
+    for by, components in product(("words", "both"), range(4)):
+        read = {name: read_out(model, by, components) for name, model in models.items()}
+        wide = scored(read, folder, None)
+        rows += [{"model": m, "vectors": by, "components": components, **summary(wide[m])} for m in models]
+    readouts = pd.DataFrame(rows)
+    report.table("readouts", readouts, f"{setting.name}, {scale.epochs} epochs ({minutes:.1f} minutes), by readout")
+    read = {}
+    for name, model in models.items():
+        own = readouts[readouts["model"] == name]
+        chosen = own.loc[own["development"].idxmax()]
+        read[f"{name}: {chosen['vectors']} without {chosen['components']}"] = read_out(
+            model, chosen["vectors"], chosen["components"]
+        )
+    whole, untold = scored(read, folder, None), scored(read, folder, setting.pairs(folder))
+    final = whole.join(untold, rsuffix=", untold")
     final["dict2vec"] = [DICT2VEC[name] for name in final.index]
-    title = f"The best setting at {scale.epochs} epochs ({minutes:.1f} minutes), vectors: {best['vectors']}"
-    report.table("best", final.reset_index(), title)
+    report.table("best", final.reset_index(), "The best setting in its best readout, set by set")
     means = pd.DataFrame([{"model": name, **summary(final[name])} for name in final.columns])
     report.table("best-means", means, "Its means: sets it was chosen on, other sets, all")
-    report.table("best-analogies", analogies(models, folder).reset_index(), "Its analogies")
+    asked = models | {f"{name}, as read": vectors for name, vectors in zip(models, read.values(), strict=True)}
+    report.table("best-analogies", analogies(asked, folder).reset_index(), "Its analogies")
+
+
+def read_out(model: lx.Embeddings, by: str, components: int) -> lx.Embeddings:
+    """Unit vectors of words, or their sum with those of contexts, without what all have in common: mean, main axes."""
+    words, contexts = model.matrix(), model.contexts()
+    vectors = _unit(words) + (_unit(contexts) if by == "both" else 0.0)
+    vectors = vectors - vectors.mean(0)
+    axes = np.linalg.eigh(vectors.T @ vectors)[1][:, -components:] if components else np.zeros((vectors.shape[1], 0))
+    return lx.Embeddings.of(model.rows.vocabularies, [(vectors - vectors @ axes @ axes.T).astype(np.float32)])
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    long = vectors.astype(np.float64)
+    return np.asarray(long / np.maximum(np.linalg.norm(long, axis=1, keepdims=True), 1e-12))
 
 
 def main() -> None:
