@@ -16,7 +16,7 @@ import pytest
 import small
 
 import laplex as lx
-from laplex.engines.ranks import _homes
+from laplex.engines.ranks import _homes, _joined, _together
 from laplex.errors import LaplexError
 from laplex.world import World, _meet
 
@@ -138,6 +138,44 @@ def test_the_home_of_a_row_is_a_rank_that_reads_it_and_all_have_their_share():
     read = np.stack(wanted)
     assert read[home, np.arange(3000)][read.any(0)].all()
     assert np.bincount(home[read.all(0)], minlength=4).min() > 0.8 * read.all(0).sum() / 4
+
+
+def test_ways_that_lead_apart_are_added_and_one_that_is_gone_twice_counts_once():
+    east, north = np.array([[3.0, 0.0]], np.float32), np.array([[0.0, 1.0]], np.float32)
+    np.testing.assert_allclose(_together(east, north), east + north)
+    np.testing.assert_allclose(_together(east, east), east, rtol=1e-6)
+    np.testing.assert_allclose(_together(east, -east), 0.0 * east, atol=1e-6)
+    np.testing.assert_allclose(_together(east, 0.01 * east), east, rtol=1e-3)
+
+
+def test_two_ranks_with_the_same_gradients_in_different_directions_go_as_far_as_one_after_the_other():
+    start, rate = 1e-3, 0.1
+
+    def climb(gradients):
+        theta, acc = np.zeros(2), start
+        for gradient in gradients:
+            acc += np.square(gradient).mean()
+            theta = theta + rate * gradient / np.sqrt(acc)
+        return theta, acc - start
+
+    east, north = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    parts = [
+        (np.array([7]), theta[None].astype(np.float32), np.array([acc], np.float32))
+        for theta, acc in (climb([east] * 400), climb([north] * 400))
+    ]
+    way, acc = _joined(parts, np.array([7]), np.array([start], np.float32))
+    after, grown = climb([east, north] * 400)
+    np.testing.assert_allclose(way[0], after, rtol=0.05)
+    np.testing.assert_allclose(acc[0], start + grown, rtol=1e-5)
+
+
+@pytest.mark.parametrize("strength", ["1", "10000", "1000000"])
+def test_strong_beliefs_do_not_make_four_ranks_diverge(folder, strength):
+    more = ("--epochs", "10", "--group-strength", strength)
+    alone, together = (fitted(folder, ranks, f"{ranks}-{strength}", *more) for ranks in (0, 4))
+    lengths = [np.linalg.norm(model.matrix(party="D"), axis=1).mean() for model in (alone, together)]
+    assert 0.5 < lengths[1] / lengths[0] < 2.0
+    assert together.history["log_likelihood"].iloc[-1] > alone.history["log_likelihood"].iloc[-1] - 0.1
 
 
 def test_a_process_alone_gives_and_gets_what_it_has():

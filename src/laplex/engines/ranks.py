@@ -1,12 +1,12 @@
 """Many processes, one model: each trains on its own documents, and rows are merged every so many tokens.
 
-Every rank has an engine over all rows. Since the last merge it has moved some of them; at the next, a row becomes what
-it was plus what every rank has added to it, and so does Adagrad's accumulator, as if the steps had been taken one
-after the other. Every row has a home, a rank that can read it: what others have added travels there, and the sum from
-there to all that can read it. So a rank sends a row at most twice for each merge, however many ranks there are. A rank
-reads the words of its own slices, the contexts of their languages, and what edges join to these. Where there are as
-many slices as ranks, a slice has one owner, whose words nobody else touches, and only contexts and the ends of edges
-between owners travel.
+Every rank has an engine over all rows. Since the last merge it has moved some of them; at the next, the ways that ranks
+have gone with a row are joined to one, nearly as if their steps had been taken one after the other, and Adagrad's
+accumulator grows by all of them. Every row has a home, a rank that can read it: what others have added travels there,
+and what comes of it from there to all that can read it. So a rank sends a row at most twice for each merge, however
+many ranks there are. A rank reads the words of its own slices, the contexts of their languages, and what edges join to
+these. Where there are as many slices as ranks, a slice has one owner, whose words nobody else touches, and only
+contexts and the ends of edges between owners travel.
 
 P parameters, D dimensions, padded as the CPU engine has them.
 """
@@ -151,13 +151,13 @@ class Ranks:
             rows = np.flatnonzero(moved & (self._home == rank))
             vectors = state.theta[rows] - before.theta[rows]
             added.append(_packed(rows, vectors, state.note[rows, kernels.ACC] - before.note[rows, kernels.ACC]))
+        parts = [_unpacked(part, state.theta.shape[1]) for part in self._world.swap(added)]
+        changed = np.unique(np.concatenate([rows for rows, _, _ in parts]))
+        way, acc = _joined(parts, changed, before.note[changed, kernels.ACC])
+        before.theta[changed] += way
+        before.note[changed, kernels.ACC] = acc
         summed = np.zeros(len(moved), np.bool_)
-        # in the order of ranks, so that a run can be repeated
-        for part in self._world.swap(added):
-            rows, vectors, acc = _unpacked(part, state.theta.shape[1])
-            before.theta[rows] += vectors
-            before.note[rows, kernels.ACC] += acc
-            summed[rows] = True
+        summed[changed] = True
         sums = []
         for wanted in self._wanted:
             rows = np.flatnonzero(summed & wanted)
@@ -196,13 +196,50 @@ def _homes(wanted: Sequence[NDArray[np.bool_]]) -> NDArray[np.int32]:
     return home
 
 
+Part = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]  # rows, vectors, accumulators
+
+
+def _joined(
+    parts: Sequence[Part], changed: NDArray[np.int64], start: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(n, D), (n) The way that `changed` rows go by what all ranks have added to them, and their accumulators then.
+
+    Ranks do not know how others' gradients make the accumulator grow, and take larger steps than one after the other
+    would have been. A rank's gradients G, evenly spread, with an accumulator that grows from s to s + a, have made a
+    way of 2G / (√(s + a) + √s). If in the same time it had grown to e, that would be 2G / (√e + √s).
+    """
+    places = [np.searchsorted(changed, rows) for rows, _, _ in parts]
+    end = start.copy()
+    for place, (_, _, acc) in zip(places, parts, strict=True):
+        end[place] += acc
+    way = np.zeros((len(changed), parts[0][1].shape[1]), np.float32)
+    # in the order of ranks, so that a run can be repeated
+    for place, (_, vectors, acc) in zip(places, parts, strict=True):
+        root = np.sqrt(start[place])
+        shorter = (np.sqrt(start[place] + acc) + root) / (np.sqrt(end[place]) + root)
+        way[place] = _together(way[place], vectors * shorter[:, None])
+    return way, end
+
+
+def _together(one: NDArray[np.float32], two: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, D) Two ways that rows have gone from the same place, as one.
+
+    Their sum, as if one had been gone after the other, where they lead in different directions. As far as they lead in
+    the same one, it would overshoot where each has come all the way to the same optimum: of the shorter only what the
+    longer lacks is added.
+    """
+    square_one, square_two = np.square(one).sum(1), np.square(two).sum(1)
+    alike = np.clip((one * two).sum(1) / np.maximum(np.sqrt(square_one * square_two), 1e-30), 0.0, 1.0)
+    share = alike / np.maximum(square_one + square_two, 1e-30)
+    joined: NDArray[np.float32] = one * (1.0 - share * square_two)[:, None] + two * (1.0 - share * square_one)[:, None]
+    return joined
+
+
 def _packed(rows: NDArray[np.int64], vectors: NDArray[np.float32], acc: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows as they travel: their numbers, accumulators and vectors, or what is added to these."""
     return np.concatenate([rows.astype(np.int32).view(np.float32)[:, None], acc[:, None], vectors], axis=1)
 
 
-def _unpacked(
-    part: NDArray[np.uint8], width: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+def _unpacked(part: NDArray[np.uint8], width: int) -> Part:
     packed = part.view(np.float32).reshape(-1, width + 2)
     return packed[:, 0].copy().view(np.int32).astype(np.int64), packed[:, 2:], packed[:, 1]
