@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ DASHES = ([1, 0], [6, 3], [2, 2])
 LABELLED = 6  # lines that have their name at their end; more have a legend
 DISTINCT = len(COLORS) * len(DASHES)  # lines that can be told apart; more are all gray
 PANELS = 12
+BANDS = 2  # lines whose bands can be told apart; more have panels of their own
 _TICKS = 12  # periods that all have their own tick
+_TITLE = 24  # letters that stand beside a panel, one above the other
 _POINTS = 20  # periods whose values are marked by points
 
 
@@ -36,7 +39,8 @@ def lines(
     x      the column along the chart, by default the one with numbers or dates
     y      the column drawn, by default the distance, similarity or position
     color  the column whose values are the lines, by default the word, or what else there is more than one of. If the
-           rows differ by yet another column, its values are panels side by side
+           rows differ by yet another column, its values are panels side by side; so are more than two lines with
+           bands, unless color= is given
     """
     import altair as alt
 
@@ -89,6 +93,8 @@ class _Drawn:
             # words are panels if something else differs too: what is compared is then seen in one panel
             chosen = next(iter([*(name for name in varying if name != which.WORD), *varying]), which.WORD)
         others = [name for name in varying if name != chosen]
+        if color is None and not others and which.has_interval(frame) and BANDS < frame[chosen].nunique() <= PANELS:
+            chosen, others = "", [chosen]
         label = which.label(frame, [chosen]) if chosen in frame else pd.Series("", frame.index)
         panel = which.label(frame, others)
         panels = list(dict.fromkeys(panel)) if others else None
@@ -98,7 +104,8 @@ class _Drawn:
                 f"choose up to {PANELS}, or say color="
             )
         _check_once(frame, label, panel, x)
-        order = which.ordered(frame[chosen]) if chosen not in (which.WORD, color) else list(dict.fromkeys(label))
+        named = chosen in frame and chosen not in (which.WORD, color)
+        order = which.ordered(frame[chosen]) if named else list(dict.fromkeys(label))
         return cls(frame, x, y, label, order, title_of(chosen), panels, panel)
 
     def domain(self) -> tuple[float, float]:
@@ -132,7 +139,9 @@ def _layers(drawn: _Drawn, width: int) -> tuple[pd.DataFrame, list[Any]]:
     steps = drawn.x == "to" and "from" in frame.columns
     across, x = _x_axis(frame[drawn.x], "Step to" if steps else title_of(drawn.x), width)
     data = frame[shown].rename(columns=names).assign(_x=across, _series=drawn.label, _panel=drawn.panel)
-    title = plain(which.axis_title(frame, drawn.y, title_of(drawn.y)))
+    title: Any = plain(which.axis_title(frame, drawn.y, title_of(drawn.y)))
+    if drawn.panels is not None:
+        title = textwrap.wrap(title, _TITLE)
     scale = alt.Scale(domain=list(drawn.domain()), nice=False, zero=False)
     y = alt.Y(field=names[drawn.y], type="quantitative", title=title, scale=scale, axis=_Y_AXIS)
     many = len(drawn.series) > DISTINCT
