@@ -10,7 +10,10 @@ does for it; the browser comes on top).
 from __future__ import annotations
 
 import argparse
+import cProfile
 import os
+import pstats
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -73,11 +76,21 @@ def time_neighbors(folder: Path, times: int) -> list[np.ndarray]:
     return taken
 
 
+def profile_page(folder: Path) -> None:
+    """Where the time of a page goes."""
+    profiler = cProfile.Profile()
+    profiler.enable()
+    time_pages(folder, 5)
+    profiler.disable()
+    pstats.Stats(profiler).sort_stats("cumulative").print_stats("laplex", 25)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", type=int, default=120_000)
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--times", type=int, default=15)
+    parser.add_argument("--profile", action="store_true", help="say where the time of a page goes")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as home:
@@ -86,14 +99,19 @@ def main() -> None:
         before = clocks()
         lx.load(folder)
         rows.append(dict(zip(FIGURES, ("open the saved model", *(clocks() - before)))))
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         with explore(folder, browser=False, wait=False, quiet=True):
-            rows.append({"what": "start the explorer", "seconds": time.perf_counter() - started})
+            taken = time.perf_counter() - started
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        work = after.ru_utime + after.ru_stime - worked.ru_utime - worked.ru_stime
+        rows.append(dict(zip(FIGURES, ("start the explorer", taken, work))))
         for what, taken in (
             ("neighbors in 8 slices", time_neighbors(folder, options.times)),
             ("the page of a word", time_pages(folder, options.times)),
         ):
             rows.append(dict(zip(FIGURES, (f"{what}, median", *np.median(taken, axis=0)))))
+        if options.profile:
+            profile_page(folder)
     print(pd.DataFrame(rows).round(3).to_string(index=False))
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 

@@ -83,17 +83,18 @@ def concepts(
 ) -> pd.DataFrame:
     """Translations that differ between two groups in both languages: p is the larger of the two."""
     found = {}
-    for language in LANGUAGES:
+    for language, words in (("en", translations.right), ("it", translations.left)):
+        vocabulary = fitted.rows.vocabularies[fitted.language(language)]
         frame = fitted.contrast(
             "family",
-            top=1_000_000,
+            words=[word for word in dict.fromkeys(words) if word in vocabulary],
+            values=PAIR,
             rank="evidence",
             cluster="speaker",
             min_clusters=scale.clusters,
             language=language,
             tokens=tokens,
         )
-        frame = frame[frame["family"] == " – ".join(PAIR)]
         found[language] = frame.set_index("word")[["estimate", "lower", "upper", "p", "n"]]
     rows = []
     for italian, english in zip(translations.left, translations.right, strict=True):

@@ -76,7 +76,7 @@ class Scale:
     peer_epochs: int
 
 
-FULL = Scale(None, 100, 20, 8, 5)
+FULL = Scale(None, 100, 20, 5, 5)
 QUICK = Scale(150, 20, 2, 1, 1)
 
 

@@ -14,6 +14,7 @@ import laplex
 
 ORDER = [
     "errors",
+    "card",
     "progress",
     "world",
     "storage",
@@ -56,8 +57,8 @@ ORDER = [
     "laplex",  # the package itself, which brings together all but the command line
     "cli",
 ]
-# tests fit models, which are asked for tests
-BACKWARD = {("answers", "posterior")}
+# tests fit models, which are asked for tests; a report is asked of what it reports on
+BACKWARD = {("answers", "posterior"), ("embeddings", "report")}
 PACKAGE = Path(laplex.__file__).parent
 README = PACKAGE.parent.parent / "README.md"
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import laplex as lx
 from laplex import plots
 from laplex.plots.labels import place, spread, text_width
-from laplex.plots.network import _layout
+from laplex.plots.network import _layout, edges
 from laplex.rows import Rows
 from laplex.tokens import Slices
 from laplex.vectors import Vectors
@@ -644,6 +644,17 @@ def test_a_graph_shows_what_the_prior_joins_to_a_word():
     assert layers(chart)[0]["encoding"]["strokeWidth"]["field"] == "_weight"
     shapes = layers(chart)[2]["encoding"]["shape"]["scale"]
     assert dict(zip(shapes["domain"], shapes["range"])) == {"word": "circle", "context": "square"}
+
+
+def test_the_edges_of_a_graph_are_a_table_too():
+    found = edges(joined([0, 0, 1, 3], [1, 10, 2, 4], [1.0, 4.0, 9.0, 9.0]), "war")
+    assert found.columns.tolist() == ["one", "one_kind", "two", "two_kind", "weight", "sign", "directed"]
+    assert sorted(found[["one", "two", "two_kind", "weight"]].itertuples(index=False, name=None)) == [
+        ("war", "army", "context", 4.0),
+        ("war", "peace", "word", 1.0),
+    ]
+    with pytest.raises(lx.InputError, match='the prior joins "war" to nothing'):
+        edges(joined([3], [4]), "war")
 
 
 def test_a_graph_goes_as_deep_as_asked():

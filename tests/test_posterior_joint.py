@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_posterior_contrast import PLANTED, ask, cache, fit, home, speeches  # noqa: F401
 
@@ -146,6 +147,19 @@ def test_one_row_a_word(three):
         assert row["clusters"] == mine["clusters"].min()
         if (mine["estimate"] > 0).all():
             assert row["estimate"] ** 2 == pytest.approx((mine["estimate"] ** 2).mean(), rel=1e-6)
+
+
+def test_only_the_values_named_are_tested(three):
+    pairs, some = ask(three, min_clusters=5), ask(three, min_clusters=5, values=["R", "D"])
+    own = pairs[pairs["party"] == "D – R"]
+    pd.testing.assert_frame_equal(
+        some.drop(columns="p_adjusted").set_index("word").sort_index(),
+        own.drop(columns="p_adjusted").set_index("word").sort_index(),
+    )
+    two = ask(three, joint=True, min_clusters=5, values=["R", "D"]).set_index("word")
+    assert (two["n"] == some.set_index("word").loc[two.index, "n"]).all()
+    with pytest.raises(lx.InputError, match="has no value 'X' to compare"):
+        ask(three, values=["D", "X"])
 
 
 def test_p_by_formula_and_by_counting(three):

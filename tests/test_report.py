@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -14,8 +16,8 @@ from markupsafe import Markup
 
 import laplex as lx
 from laplex import plots
-from laplex.errors import InputError
-from laplex.report import Report, choosing, describing, report
+from laplex.errors import InputError, LaplexError
+from laplex.report import Report, choosing, describing, printing, report
 from laplex.report.drawing import inline
 from laplex.tokens import Slices
 
@@ -87,12 +89,12 @@ def test_a_report_says_what_the_questions_answer():
     best = asked.contrast("party", 100, min_count=choosing.min_count(asked, "party"))
     best = best[choosing.has_content(best["word"], choosing.function_words(asked))]
     first = best.iloc[0]
-    assert re.search(rf"<td>{first['word']}</td><td>{first['distance']:.3f}</td>", text)
-    assert not re.search(r"<td>the</td><td>\d", text)
+    assert re.search(rf"<td>{first['word']}</td><td[^>]*>{first['distance']:.3f}</td>", text)
+    assert not re.search(r"<td>the</td><td[^>]*>\d", text)
     near = asked.neighbors("war", 1, party="D", year="2000")["neighbor"].iloc[0]
     assert str(Markup.escape(near)) in text
     moved = asked.drift("year", 1, words=["tax", "war", "school", "army", "money", "child"]).iloc[0]
-    assert re.search(rf"<td>{moved['word']}</td><td>{moved['distance']:.3f}</td>", text)
+    assert re.search(rf"<td>{moved['word']}</td><td[^>]*>{moved['distance']:.3f}</td>", text)
 
 
 def test_with_a_cluster_differences_are_tested(fitted):
@@ -154,10 +156,49 @@ def test_what_cannot_be_reported_is_said(options, message):
         report(model(), quiet=True, **options)
 
 
-def test_a_report_is_written_as_html_only(tmp_path):
-    with pytest.raises(InputError, match=r"has to end in \.html"):
-        report(model(), tmp_path / "r.pdf", quiet=True)
+def test_a_report_is_written_as_a_page_or_a_pdf_only(tmp_path):
+    with pytest.raises(InputError, match=r"has to end in \.html or \.pdf"):
+        report(model(), tmp_path / "r.docx", quiet=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_pdf_is_printed_by_the_browser(tmp_path):
+    if printing.find_browser() is None and not os.environ.get("CI"):
+        pytest.skip("there is no browser here: install chromium to print a report")
+    path = tmp_path / "r.pdf"
+    report(model(), path, words=["tax", SCRIPT], quiet=True)
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert content.rstrip().endswith(b"%%EOF")
+    assert len(re.findall(rb"/Type\s*/Page\b", content)) >= 2
+    assert [file.name for file in tmp_path.iterdir()] == ["r.pdf"]
+
+
+def test_without_a_browser_no_pdf_is_printed(tmp_path, monkeypatch):
+    monkeypatch.setattr(printing, "find_browser", lambda: None)
+    with pytest.raises(InputError, match=r"no Chromium, Chrome or Edge here.*\.html"):
+        Report("<p>").save(tmp_path / "r.pdf")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_browser_that_prints_nothing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(printing, "find_browser", lambda: shutil.which("true"))
+    with pytest.raises(LaplexError, match="true printed nothing"):
+        Report("<p>").save(tmp_path / "r.pdf")
+
+
+def test_fitted_vectors_report_on_themselves(tmp_path):
+    asked = model()
+    made = asked.report(tmp_path / "r.html", words="war", quiet=True)
+    assert isinstance(made, Report)
+    assert "“war”" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_numbers_are_lined_up_and_words_are_not():
+    page = report(model(), words=["war"], column="party", quiet=True).html
+    assert '<th class="number">distance</th>' in page
+    assert "<th>word</th>" in page
+    assert "<th>D, 2000<small>800 uses</small></th>" in page
 
 
 def test_a_drawing_keeps_its_text_and_nothing_that_runs():

@@ -122,6 +122,7 @@ class Answers(Vectors):
         top: int = 15,
         *,
         words: str | Sequence[str] | None = None,
+        values: Sequence[Any] | None = None,
         measure: Measure = "euclidean",
         min_count: int | None = None,
         each: bool = False,
@@ -138,9 +139,11 @@ class Answers(Vectors):
         """The words whose vectors differ most between two values of a column (the paper's Tables 2 to 4).
 
         The distance is the mean over all other slices, or with `each` that in each of them. `min_count` is asked of
-        a word at each of the two values. `words` are looked at instead of the `top` ones.
+        a word at each of the two values. `words` are looked at instead of the `top` ones. Of more than two values every
+        pair is compared, or of those in `values`.
 
             fitted.contrast("party", top=15, min_count=50)
+            fitted.contrast("party", values=["Labour", "Conservative"])
 
         `interval`, `cluster` or `rank="evidence"` ask what would hold in another sample: "estimate" is then the
         distance without its noise, with an interval and a test (p, and p_adjusted for the number of words).
@@ -158,6 +161,7 @@ class Answers(Vectors):
                 column,
                 top=None if words is not None else top,
                 words=words,
+                values=values,
                 rank="evidence" if rank == "evidence" else "estimate",
                 interval=interval,
                 cluster=cluster,
@@ -174,6 +178,7 @@ class Answers(Vectors):
             column,
             top,
             words=words,
+            values=values,
             measure=measure,
             min_count=min_count or 0,
             each=each,

@@ -6,18 +6,20 @@ D dimensions.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex import storage
-from laplex.errors import InputError
+from laplex.errors import InputError, StorageError
 from laplex.progress import say
 
 
@@ -36,7 +38,13 @@ class Position:
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Position:
-        return cls(**told | {"totals": np.array(told["totals"])})
+        position = cls(**told | {"totals": np.array(told["totals"], np.float64)})
+        whole = isinstance(position.history, list) and all(isinstance(record, dict) for record in position.history)
+        if not whole or type(position.piece) is not int or position.piece < 0 or position.totals.shape != (3,):
+            raise ValueError("the position")
+        if not isinstance(position.seconds, (int, float)) or not math.isfinite(position.seconds):
+            raise ValueError("the time")
+        return position
 
 
 class Checkpoint:
@@ -52,13 +60,19 @@ class Checkpoint:
         if self._folder is None or not storage.exists(self._folder):
             return Position()
         saved = storage.load(self._folder, "checkpoint")
-        if saved.settings["identity"] != storage.as_json(self._identity):
+        if saved.settings.get("identity") != storage.as_json(self._identity):
             raise InputError(
                 f'"{Path(self._folder)}" is the checkpoint of another model, text or training: name another folder'
             )
-        for name, array in state.items():
-            array[:] = saved.arrays[name]
-        position = Position.of(saved.settings["position"])
+        try:
+            position = Position.of(saved.settings["position"])
+            for name, array in state.items():
+                if saved.arrays[name].dtype != array.dtype or saved.arrays[name].shape != array.shape:
+                    raise ValueError(f'the size of "{name}"')
+            for name, array in state.items():
+                array[:] = saved.arrays[name]
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(f'"{saved.folder}" is damaged: {error} is missing or wrong; delete it') from None
         within = f" and {position.piece:,} pieces of the next" if position.piece else ""
         say(f"going on after epoch {len(position.history)}{within}", quiet=self._quiet)
         return position
@@ -73,18 +87,23 @@ class LastGood:
     """The vectors after the last epoch that went well, in a file without a name that is gone with the process."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as this object
         self._shape: tuple[int, ...] | None = None
+        self._file: IO[bytes] | None = None
+        with suppress(OSError):
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as this object
 
     def keep(self, theta: NDArray[np.float32]) -> None:
-        """Keep θ (rows, padded dimensions)."""
-        self._file.seek(0)
-        theta.tofile(self._file)
-        self._shape = theta.shape
+        """Keep θ (rows, padded dimensions); nothing, if there is no room, since a run that goes well needs none."""
+        self._shape = None
+        with suppress(OSError):
+            if self._file is not None:
+                self._file.seek(0)
+                theta.tofile(self._file)
+                self._shape = theta.shape
 
     def take(self, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """(P, D) The first rows and dimensions of what was kept last, if anything was."""
-        if self._shape is None:
+        if self._shape is None or self._file is None:
             return None
         self._file.seek(0)
         return np.fromfile(self._file, np.float32).reshape(self._shape)[: shape[0], : shape[1]].copy()

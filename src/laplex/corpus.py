@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pandas as pd
 import polars as pl
 
+from laplex.card import card
 from laplex.errors import InputError, quote
 from laplex.formats import series_of
 from laplex.periods import Periods
@@ -263,6 +264,19 @@ class Corpus:
             return str(self)
         names = quote(dict.fromkeys(part.source.name for part in self.parts), 3)
         return f"Corpus of {names}; metadata: {quote(self.columns, 30) or 'none'} (print it to count its documents)"
+
+    def _repr_html_(self) -> str:
+        names = quote(dict.fromkeys(part.source.name for part in self.parts), 3)
+        if not self._summary:
+            facts = [
+                ("metadata", quote(self.columns, 30) or "none"),
+                ("documents", "not counted yet: print it to do so"),
+            ]
+            return card(f"Corpus of {names}", facts)
+        summary = self._summary[0]
+        facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}")]
+        facts += [("languages", _counts(summary.languages))] if self._has_languages else []
+        return card(f"Corpus of {names}", [*facts, *((name, _counts(told)) for name, told in summary.values.items())])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from laplex.corpus import Corpus, read
 
+NAME = "the State of the Union addresses"
 PATH = Path(__file__).with_name("data") / "state-of-the-union.parquet"
 
 
@@ -19,4 +20,6 @@ def demo() -> Corpus:
     >>> demo().columns
     ('president', 'party', 'year')
     """
-    return read(PATH, metadata=["president", "party", "year"])
+    corpus = read(PATH, metadata=["president", "party", "year"])
+    corpus.parts[0].source.name = NAME  # nobody need know where it is installed
+    return corpus

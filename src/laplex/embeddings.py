@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from laplex import exchange, storage
 from laplex.answers import Answers
+from laplex.card import card
 from laplex.errors import InputError, StorageError
 from laplex.graph import Graph
 from laplex.rows import Rows
 from laplex.tokens import Slices
 from laplex.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from laplex.report import Report
 
 
 class Embeddings(Answers):
@@ -133,10 +137,32 @@ class Embeddings(Answers):
             "languages": self.languages,
             "columns": list(slices.columns),
             "slices": [list(key) for key in slices.keys],
-            "fit": self.settings,
+            "fit": {"versions": storage.versions()} | self.settings,
             "history": self.history.astype(object).where(self.history.notna(), None).to_dict("records"),
         }
         storage.save(folder, "embeddings", settings, arrays)
+
+    def report(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Report:
+        """A report on these vectors, for a notebook or a file; options are those of `lx.report`.
+
+        fitted.report("speeches.html", words=["health", "tax"], cluster="speaker")
+        """
+        from laplex.report import report
+
+        return report(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        words = [f"{len(known):,} of {known.language}".removesuffix(" of ") for known in self.rows.vocabularies]
+        facts = [("words", ", ".join(words)), ("dimensions", str(self.dimensions))]
+        model = self.settings.get("model", {})
+        facts += [(name, str(model[name])) for name in ("prior", "likelihood") if model.get(name)]
+        if len(self.history):
+            held_out = self.history.get("held_out", pd.Series(dtype=float)).dropna()
+            judged = f", held-out log likelihood {held_out.iloc[-1]:.3f} a token" if len(held_out) else ""
+            facts.append(("training", f"{len(self.history)} epochs{judged}"))
+        rows = [[*map(str, row[:-1]), f"{row[-1]:,}"] for row in self.slices.itertuples(index=False)]
+        by = f" by {', '.join(self.columns)}" if self.columns else ""
+        return card(f"{type(self).__name__}{by}", facts, [*self.columns, "tokens"], rows if self.columns else ())
 
 
 def _check_shapes(name: str, arrays: Sequence[NDArray[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
@@ -150,26 +176,55 @@ def load(folder: str | os.PathLike[str]) -> Embeddings:
     saved = storage.load(folder, "embeddings")
     arrays, settings = saved.arrays, saved.settings
     try:
-        counts = [arrays[f"counts/{i}"] for i in range(len(settings["languages"]))]
-        words = [
-            storage.unpack(arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"])
-            for i in range(len(settings["languages"]))
-        ]
-        vocabularies = [
-            Vocabulary(names, count.sum(0), language)
-            for names, count, language in zip(words, counts, settings["languages"], strict=True)
-        ]
         keys = tuple(tuple(str(value) for value in key) for key in settings["slices"])
         slices = Slices(tuple(settings["columns"]), keys, arrays["slice_of_document"])
-        names = ("first", "second", "weight", "sign", "directed", "diagonal", "targets")
-        graph = Graph(**{name: arrays[f"graph/{name}"] for name in names})  # type: ignore[arg-type]
+        if any(len(key) != len(slices.columns) for key in keys) or not _within(slices.of_document, 0, len(slices)):
+            raise ValueError("its slices")
+        vocabularies, counts = [], []
+        for i, language in enumerate(settings["languages"]):
+            words = storage.unpack(arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"])
+            counts.append(_of_kind(arrays[f"counts/{i}"], "iu", (len(slices), len(words))))
+            vocabularies.append(Vocabulary(words, counts[i].sum(0), language))
         rows = Rows(vocabularies, slices)
-        theta, slot = arrays["theta"], arrays["slot"]
-        if slot.shape != (len(rows),) or theta.ndim != 2 or (len(slot) and slot.max() >= len(theta)):
-            raise ValueError("sizes of its vectors")
+        theta, slot = arrays["theta"], _of_kind(arrays["slot"], "i", (len(rows),))
+        if theta.ndim != 2 or theta.dtype != np.float32 or not _within(slot, -1, len(theta)):
+            raise ValueError("its vectors")
         spread = arrays.get("spread")
-        if spread is not None and spread.shape != theta.shape:
-            raise ValueError("sizes of its deviations")
-        return Embeddings(rows, theta, slot, counts, graph, settings["fit"], settings["history"], spread)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+        if spread is not None:
+            _of_kind(spread, "f", theta.shape)
+        graph = _graph(arrays, len(theta))
+        return Embeddings(
+            rows, theta, slot, counts, graph, dict(settings["fit"]), _records(settings["history"]), spread
+        )
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
+
+
+def _of_kind(array: NDArray[Any], kinds: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The array, if it is as it must be: of one of these kinds of numbers, as NumPy calls them, and of this shape."""
+    if array.dtype.kind not in kinds or array.shape != shape:
+        raise ValueError(f"an array of {array.dtype} with the shape {array.shape} where it must be {shape}")
+    return array
+
+
+def _within(numbers: NDArray[Any], least: int, end: int) -> bool:
+    return numbers.ndim == 1 and numbers.dtype.kind == "i" and bool(((numbers >= least) & (numbers < end)).all())
+
+
+def _graph(arrays: dict[str, NDArray[Any]], nodes: int) -> Graph:
+    kinds = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}
+    edges = arrays["graph/first"].shape[:1]
+    parts = {name: _of_kind(arrays[f"graph/{name}"], kind, edges) for name, kind in kinds.items()}
+    targets = arrays["graph/targets"]
+    if targets.ndim != 2:
+        raise ValueError("its fixed vectors")
+    diagonal = _of_kind(arrays["graph/diagonal"], "f", (nodes,))
+    return Graph(**parts, diagonal=diagonal, targets=targets)  # type: ignore[arg-type]
+
+
+def _records(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The history, if it makes a table that is not much larger than itself."""
+    columns = {name for record in history for name in record}
+    if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):
+        raise ValueError("its history")
+    return history

@@ -7,7 +7,8 @@ file goes out. V words, S slices, D dimensions.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from laplex.progress import bar
 from laplex.vectors import Vectors
 
 ENDINGS = ".txt and .vec (word2vec text), .bin (word2vec binary), .csv, each also .gz, .npz (NumPy) and .parquet"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that a spreadsheet would run
+# how text begins that a spreadsheet would run (the wide signs in East Asia), and what `neutral` has made of such text
+FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
 
 def to_numpy(
@@ -80,16 +82,33 @@ def to_frame(vectors: Vectors, language: str | None = None, **slice: Any) -> pd.
 def neutral(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with an apostrophe before each text that a spreadsheet would take for a formula (= + - @).
 
-    For CSV files only: whoever reads such a file with a program has to take the apostrophe off again.
+    Every CSV file of laplex is written by it. Spreadsheets show such a cell as text; whoever reads the file with a
+    program takes the apostrophe off again with `plain`: plain(pd.read_csv("words.csv")).
 
     >>> neutral(pd.DataFrame({"word": ["=1+1", "tax"], "change": [-1, 2]}))["word"].to_list()
     ["'=1+1", 'tax']
     """
-    changed = frame.rename(columns=lambda name: _neutral(name))
+    return _each_text(frame, _neutral)
+
+
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table from a CSV file of laplex with its words as they are: the inverse of `neutral`.
+
+    >>> plain(neutral(pd.DataFrame({"word": ["=1+1", "'=", "'tis"]})))["word"].to_list()
+    ['=1+1', "'=", "'tis"]
+    """
+    return _each_text(frame, lambda text: text[1:] if text.startswith("'") and FORMULA.match(text) else text)
+
+
+def _each_text(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    def changed(value: Any) -> Any:
+        return change(value) if isinstance(value, str) else value
+
+    whole = frame.rename(columns=changed)
     for place, (_, column) in enumerate(frame.items()):
         if not pd.api.types.is_numeric_dtype(column):
-            changed.isetitem(place, [_neutral(value) for value in column])
-    return changed
+            whole.isetitem(place, [changed(value) for value in column])
+    return whole
 
 
 def export(vectors: Vectors, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
@@ -112,7 +131,10 @@ def export(vectors: Vectors, path: str | os.PathLike[str], language: str | None 
     elif ending == ".parquet" and path.suffix.lower() != ".gz":
         table = pl.concat([_table(vectors, *part) for part in _parts(vectors, language, slice)])
         with storage.replacing(path) as file:
-            table.write_parquet(file)
+            try:
+                table.write_parquet(file)
+            except pl.exceptions.PolarsError as error:  # which is what a full disk is to it
+                raise OSError(str(error)) from None
     elif ending == ".csv":
         _write_csv(vectors, path, language, slice)
     else:
@@ -183,5 +205,5 @@ def _as_array(texts: Iterable[str]) -> NDArray[np.str_]:
     return np.array(list(texts), str)
 
 
-def _neutral(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+def _neutral(text: str) -> str:
+    return f"'{text}" if FORMULA.match(text) else text

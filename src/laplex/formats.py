@@ -2,7 +2,8 @@
 
 A format lists the columns of a file and reads it as Polars frames of a few megabytes, saying after each how
 far into the file it is. Text formats are read by the standard library, which streams, takes any encoding and
-knows the line of an error. Whatever goes wrong becomes an InputError that names the file.
+knows the line of an error. Whatever goes wrong becomes an InputError that names the file. A few bytes of a compressed
+file can stand for gigabytes: it is read as it is unpacked, and no document in it may be longer than LONGEST.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ else:
 
 ROWS = 8192  # at most so many documents in a batch
 CHARACTERS = 4_000_000  # and about so much text: more is slower, since it leaves the cache
+LONGEST = 1 << 25  # bytes of a document in a compressed file; a value in a CSV file has up to four times as many
 ENDINGS = ".csv .tsv .jsonl .ndjson .txt, each also .gz or .zst, and .parquet"
 
 _NAMES = {
@@ -110,6 +112,10 @@ def reading(name: Path | str) -> Iterator[None]:
         raise InputError(f'cannot read "{name}": {error.strerror or error}') from None
     except pl.exceptions.PolarsError as error:
         raise InputError(f'cannot read "{name}": {str(error).splitlines()[0]}') from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Polars, which no longer calls it one of its errors
+            raise
+        raise InputError(f'cannot read "{name}": it is damaged ({str(error).splitlines()[0]})') from None
 
 
 class Csv(Format):
@@ -132,7 +138,7 @@ class Csv(Format):
         if "\0" in line:
             raise InputError(f'"{path}" has NUL characters in its header: give its encoding, perhaps "utf-16"')
         delimiter = self._delimiter or next((mark for mark in ",;\t|" if mark in line), ",")
-        csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # documents are longer than the default of 131,072
+        csv.field_size_limit(4 * LONGEST)  # documents are longer than the default of 131,072
         reader = csv.reader(itertools.chain([line], file), delimiter=delimiter, strict=True)
         rows = self._rows(path, reader, blank)
         names = tuple(name.strip() for name in next(rows)[1])
@@ -241,7 +247,7 @@ class Text(Format):
 
     def read(self, path: Path, columns: Sequence[str]) -> Iterator[Piece]:
         stem = path.name.split(".")[0]
-        with _decoded(path, self._encoding) as (file, share):
+        with _decoded(path, self._encoding, self._whole) as (file, share):
             texts = [file.read()] if self._whole else file
             rows = ([text if column == "text" else stem for column in columns] for text in texts)
             for frame in _frames(rows, columns):
@@ -346,24 +352,45 @@ def _as_text(value: Any) -> str | None:
 
 
 @contextmanager
-def _decoded(path: Path, encoding: str) -> Iterator[tuple[io.TextIOWrapper, Any]]:
+def _decoded(path: Path, encoding: str, whole: bool = False) -> Iterator[tuple[io.TextIOWrapper, Any]]:
     """The text of a file, decompressed, and a function that says what share of the file has been read."""
     with reading(path), open(path, "rb") as raw:
         size = max(path.stat().st_size, 1)
-        text = io.TextIOWrapper(_decompressed(path, raw), encoding, newline="")
+        text = io.TextIOWrapper(_decompressed(path, raw, whole), encoding, newline="")
         try:
             yield text, lambda: raw.tell() / size
         except UnicodeError as error:
             raise InputError(_undecodable(path, encoding, error)) from None
 
 
-def _decompressed(path: Path, raw: BinaryIO) -> Any:
+class _Unpacked(io.RawIOBase):
+    """What a compressed file holds, up to a document that is longer than any: a line, or all of it if `whole`."""
+
+    def __init__(self, path: Path, file: Any, whole: bool) -> None:
+        self._path, self._file, self._whole = path, file, whole
+        self._length = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data: bytes = self._file.read1(len(buffer))
+        end = -1 if self._whole else max(data.rfind(b"\n"), data.rfind(b"\r"))
+        self._length = len(data) - end - 1 + (self._length if end < 0 else 0)
+        if self._length > LONGEST:
+            raise InputError(
+                f'"{self._path}" holds a document of more than {LONGEST:,} bytes: split it, or unpack the file'
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _decompressed(path: Path, raw: BinaryIO, whole: bool = False) -> Any:
     ending = path.suffix.lower()
-    if ending == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    if ending == ".zst":
-        return zstd.ZstdFile(raw)
-    return raw
+    if ending not in _COMPRESSED:
+        return raw
+    file = gzip.GzipFile(fileobj=raw) if ending == ".gz" else zstd.ZstdFile(raw)
+    return io.BufferedReader(_Unpacked(path, file, whole), 1 << 17)
 
 
 def _undecodable(path: Path, encoding: str, error: UnicodeError) -> str:

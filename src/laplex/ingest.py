@@ -37,8 +37,12 @@ def key_of(corpus: Corpus, settings: dict[str, Any]) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def _sources(corpus: Corpus) -> list[str]:
+    return list(dict.fromkeys(part.source.name for part in corpus.parts))
+
+
 def _names(corpus: Corpus) -> str:
-    return quote(dict.fromkeys(part.source.name for part in corpus.parts), 3)
+    return quote(_sources(corpus), 3)
 
 
 def spans(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -165,7 +169,7 @@ def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, 
             if key_of(corpus, settings) not in folder.name:
                 raise InputError(f"{_names(corpus)} changed while it was being read: run again when it is at rest")
             _check_text(corpus, reader)
-            _write(settings, folder, reader, file)
+            _write(settings, _sources(corpus), folder, reader, file)
     except OSError as error:
         raise StorageError(
             f'cannot write the tokens to "{folder.parent}": {error.strerror or error}. '
@@ -192,7 +196,7 @@ def _nothing(corpus: Corpus, reader: _Reader) -> str:
     )
 
 
-def _write(settings: dict[str, Any], folder: Path, reader: _Reader, file: BinaryIO) -> None:
+def _write(settings: dict[str, Any], sources: list[str], folder: Path, reader: _Reader, file: BinaryIO) -> None:
     languages, language_of = reader.languages.sorted()
     words = pl.concat(reader.words)
     arrays: dict[str, NDArray[Any] | storage.Stream] = {"languages": language_of}
@@ -217,6 +221,7 @@ def _write(settings: dict[str, Any], folder: Path, reader: _Reader, file: Binary
     described = settings | {
         "columns": list(reader.columns),
         "languages": languages,
+        "sources": sources,
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts),
     }

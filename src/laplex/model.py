@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from laplex.errors import InputError
+from laplex.card import card
+from laplex.errors import InputError, whole
 from laplex.priors import Prior, Ridge
 
 # what users of gensim would try, and what it is called here
@@ -68,14 +69,19 @@ class Model:
             raise InputError(f"a prior is a sum of beliefs such as lx.Ridge(1.0), not {type(prior).__name__}")
         if likelihood not in ("cbow", "sgns"):
             raise InputError(f'likelihood="{likelihood}": write "cbow" or "sgns"')
-        for name, value in (("dimensions", dimensions), ("window", window), ("negatives", negatives)):
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"{name}={value!r} must be a whole number from 1")
+        dimensions, window = whole("dimensions", dimensions), whole("window", window)
+        negatives = whole("negatives", negatives)
         if not 0 <= subsample <= 1 or not 0 <= noise_power <= 2:
             raise InputError(f"subsample={subsample} must be from 0 to 1, noise_power={noise_power} from 0 to 2")
         values = (tuple(vary), prior or Ridge(1.0), likelihood, dimensions, window, negatives, subsample, noise_power)
         for field, chosen in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, chosen)
+
+    def _repr_html_(self) -> str:
+        shown = {field.name: str(getattr(self, field.name)) for field in fields(self)}
+        shown |= {"vary": ", ".join(self.vary) or "nothing", "likelihood": self.likelihood}
+        beliefs = [("prior" if place == 0 else "", repr(part)) for place, part in enumerate(self.prior.parts)]
+        return card("Model", [*beliefs, *((name, text) for name, text in shown.items() if name != "prior")])
 
     def settings(self) -> dict[str, Any]:
         """As JSON; the prior as one would write it, and its parts."""

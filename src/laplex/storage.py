@@ -10,7 +10,8 @@ the new one, never half of either, and two processes that write the same object 
 
 Arrays load memory-mapped and read-only. The safetensors layout is written and read here rather than by its
 library because that one holds whole arrays in memory, on both ways; the tests read our files with it.
-Nothing is ever unpickled, and no header can make us allocate more than the file holds.
+Nothing is ever unpickled. A folder from a stranger can make us read no file outside it, and allocate no more than its
+files hold: sizes are compared with theirs, arrays may not overlap, and what is JSON may not be long.
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ import gzip
 import hashlib
 import json
 import os
+import platform
 import re
 import secrets
+import shutil
 import socket
+import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,11 +40,17 @@ from numpy.typing import NDArray
 
 from laplex.errors import StorageError
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
+
 VERSION = 1
 MANIFEST = "laplex.json"
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{32}\.safetensors")
-_PART_NAME = re.compile(r"\.part-(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")
-_LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors format
+_PART_NAME = re.compile(r"\.(part|laplex)-(?P<host>.+)-(?P<pid>\d+)-[0-9a-f]{8}")
+_LONGEST_JSON = 1 << 24  # bytes; in memory it can take up twenty times as much
+_MOST_DIMENSIONS = 32
 
 _NAME_OF_DTYPE = {
     np.dtype("bool"): "BOOL",
@@ -88,34 +100,43 @@ def save(
     with _writing(folder):
         _check_is_ours_to_write(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(folder)
         old = _arrays_named_by(folder / MANIFEST)
-        # both are written whole before either appears, first the arrays
-        with _appearing(folder, lambda: MANIFEST) as said, _appearing(folder, lambda: _arrays_name(digest)) as file:
-            digest, size = _write_arrays(file, arrays)
-            manifest = {
-                "format": "laplex",
-                "version": VERSION,
-                "kind": kind,
-                "arrays": {"file": _arrays_name(digest), "bytes": size},
-                "settings": dict(settings),
-            }
-            said.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode())
-            said.flush()
-        if old is not None and old != _arrays_named_by(folder / MANIFEST):
-            with suppress(OSError):
-                (folder / old).unlink()
+        with _shared(folder) as is_alone:
+            # both are written whole before either appears, first the arrays
+            with _appearing(folder, lambda: MANIFEST) as said, _appearing(folder, lambda: _arrays_name(digest)) as file:
+                digest, size = _write_arrays(file, arrays)
+                manifest = {
+                    "format": "laplex",
+                    "version": VERSION,
+                    "kind": kind,
+                    "arrays": {"file": _arrays_name(digest), "bytes": size},
+                    "settings": dict(settings),
+                }
+                said.write(_as_bytes(manifest, indent=1))
+                said.flush()
+            alone = is_alone()
+            if alone:  # otherwise some may be about to get their manifest; the last one to write clears up
+                gone = [entry.name for entry in folder.iterdir() if _ARRAYS_NAME.fullmatch(entry.name)]
+            else:
+                gone = [old] if old is not None and alone is None else []
+            now = _arrays_named_by(folder / MANIFEST)
+            _remove_arrays(folder, (name for name in gone if name != now))
 
 
 def load(folder: str | os.PathLike[str], kind: str | None = None) -> Saved:
     """Open a saved object, its arrays memory-mapped. `kind` is what it must be, if given."""
     folder = Path(folder)
-    for attempt in range(3):
+    for attempt in range(10):
         manifest = _read_manifest(folder, kind)
         path = folder / manifest["arrays"]["file"]
-        if path.exists() or attempt == 2:
-            break  # otherwise another process replaced the object between two lines: read its new manifest
-    arrays = _map_arrays(path, manifest["arrays"]["bytes"])
+        try:
+            arrays = _map_arrays(path, manifest["arrays"]["bytes"])
+            break
+        except StorageError as error:  # perhaps another process replaced the object in between: read its new manifest
+            gone = isinstance(error.__cause__, FileNotFoundError)  # and not damaged, which reading again does not mend
+            replaced = gone and (path.exists() or _arrays_named_by(folder / MANIFEST) != path.name)
+            if attempt == 9 or not replaced:
+                raise
     digest = path.stem.removeprefix("arrays-")
     return Saved(folder, manifest["kind"], manifest["settings"], arrays, digest)
 
@@ -140,6 +161,14 @@ def unpack(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> list[str]:
     if not edges or edges[0] != 0 or edges[-1] != len(data) or any(a > b for a, b in zip(edges, edges[1:])):
         raise ValueError("the starts of the strings do not fit their bytes")
     return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges, edges[1:])]
+
+
+def versions(*more: str) -> dict[str, str]:
+    """What is running: laplex, Python, and the packages whose arithmetic a saved object depends on."""
+    packages = ("numpy", "numba", "scipy", "polars", *more)
+    return {"laplex": version("laplex"), "python": platform.python_version()} | {
+        name: version(name) for name in packages
+    }
 
 
 def as_json(value: Any) -> Any:
@@ -178,13 +207,52 @@ def _check_is_ours_to_write(folder: Path) -> None:
         raise StorageError(f'"{folder}" is a file, not a folder: choose another name')
 
 
+@contextmanager
+def _shared(folder: Path) -> Iterator[Callable[[], bool | None]]:
+    """Other processes may write there too; the function tells whether none does, and keeps them out until the end.
+
+    It says None if that cannot be known: Windows has no such locks, nor have some disks of other machines. The system
+    lets go of a lock when its process is gone, however that ended.
+    """
+    if fcntl is None:
+        yield lambda: None
+        return
+    handle = os.open(folder, os.O_RDONLY)
+
+    def is_alone() -> bool | None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        return True
+
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        yield is_alone
+    finally:
+        os.close(handle)
+
+
+def _remove_arrays(folder: Path, names: Iterable[str]) -> None:
+    """Delete arrays that belong to no manifest: those of the old object, and of writers that were killed."""
+    for name in names:
+        with suppress(OSError):
+            (folder / name).unlink()
+
+
 def _remove_leftovers(folder: Path) -> None:
-    """Delete unfinished files of processes of this machine that are gone."""
-    for entry in folder.iterdir():
+    """Delete what processes of this machine that are gone have left unfinished."""
+    entries: list[Path] = []
+    with suppress(OSError):  # it may be that files can be written there, but not listed
+        entries = list(folder.iterdir())
+    for entry in entries:
         part = _PART_NAME.fullmatch(entry.name)
         if part and part["host"] == socket.gethostname() and not _is_alive(int(part["pid"])):
             with suppress(OSError):
-                entry.unlink()
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
 def _is_alive(pid: int) -> bool:
@@ -199,10 +267,29 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+def _part_name(what: str = "part") -> str:
+    return f".{what}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for the time being. If the process is killed, the next one that wants such a folder deletes it."""
+    place = Path(tempfile.gettempdir())
+    with _writing(place):
+        _remove_leftovers(place)
+        folder = place / _part_name("laplex")
+        folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def _appearing(folder: Path, name: Callable[[], str]) -> Iterator[BinaryIO]:
     """A file that appears in `folder` whole and on disk, or not at all; its name is asked for at the end."""
-    part = folder / f".part-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    _remove_leftovers(folder)
+    part = folder / _part_name()
     try:
         with open(part, "wb") as file:
             yield file
@@ -245,7 +332,7 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -
             "data_offsets": [position, end],
         }
         position = end
-    text = json.dumps(header, ensure_ascii=False).encode()
+    text = _as_bytes(header)
     text += b" " * (-len(text) % 8)
     digest = hashlib.blake2b(digest_size=16)
     head = len(text).to_bytes(8, "little") + text
@@ -264,6 +351,13 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -
     return digest.hexdigest(), len(head) + position
 
 
+def _as_bytes(value: Any, indent: int | None = None) -> bytes:
+    text = json.dumps(value, indent=indent, ensure_ascii=False).encode()
+    if len(text) > _LONGEST_JSON - 8:
+        raise StorageError(f"{len(text):,} bytes of settings are more than can be saved ({_LONGEST_JSON:,})")
+    return text
+
+
 def _as_stream(array: NDArray[Any] | Stream) -> Stream:
     if isinstance(array, Stream):
         return Stream(np.dtype(array.dtype).newbyteorder("<"), array.shape, array.pieces)
@@ -274,10 +368,30 @@ def _as_stream(array: NDArray[Any] | Stream) -> Stream:
 # Reading
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A file of a saved object, and its size. It is a file that lies in the folder itself, and no link or pipe."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    if path.is_symlink():
+        raise StorageError(f'"{path}" is a link to elsewhere, which laplex does not follow: put the file itself there')
+    with open(os.open(path, flags), "rb") as file:
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode):
+            raise StorageError(f'"{path}" is not a file')
+        yield file, state.st_size
+
+
+def _manifest_in(path: Path) -> Any:
+    with _opened(path) as (file, size):
+        if size > _LONGEST_JSON:
+            raise StorageError(f'"{path}" is damaged: {size:,} bytes are more than laplex writes there')
+        return json.loads(file.read(_LONGEST_JSON))
+
+
 def _arrays_named_by(manifest: Path) -> str | None:
     try:
-        name = json.loads(manifest.read_bytes())["arrays"]["file"]
-    except (OSError, ValueError, KeyError, TypeError):
+        name = _manifest_in(manifest)["arrays"]["file"]
+    except (OSError, StorageError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return name if isinstance(name, str) and _ARRAYS_NAME.fullmatch(name) else None
 
@@ -285,7 +399,7 @@ def _arrays_named_by(manifest: Path) -> str | None:
 def _read_manifest(folder: Path, kind: str | None) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = _manifest_in(path)
     except FileNotFoundError:
         what = "is not a folder that laplex saved" if folder.is_dir() else "does not exist"
         raise StorageError(f'"{folder}" {what} (no {MANIFEST} there)') from None
@@ -317,29 +431,41 @@ def _read_manifest(folder: Path, kind: str | None) -> dict[str, Any]:
 
 def _map_arrays(path: Path, size: int) -> dict[str, NDArray[Any]]:
     try:
-        with open(path, "rb") as file:
-            actual = os.fstat(file.fileno()).st_size
+        with _opened(path) as (file, actual):
             if actual != size:
                 raise StorageError(f'"{path}" is damaged: {actual:,} bytes, should be {size:,}')
             length = int.from_bytes(file.read(8), "little")
-            if size < 8 or length > min(size - 8, _LONGEST_HEADER):
+            if size < 8 or length > min(size - 8, _LONGEST_JSON):
                 raise StorageError(f'"{path}" is damaged: its header is cut off')
             header = json.loads(file.read(length))
+            header.pop("__metadata__", None)
+            _check_places(header, size - 8 - length)
             data = np.memmap(file, np.uint8, "r", offset=0) if size > 8 + length else np.empty(0, np.uint8)
-            return {name: _view(data, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
+            return {name: _view(data, 8 + length, entry) for name, entry in header.items()}
     except OSError as error:
         raise StorageError(f'cannot read "{path}": {error.strerror or error}') from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(f'"{path}" is damaged: its header makes no sense ({error})') from None
 
 
+def _check_places(header: dict[str, Any], size: int) -> None:
+    """Do the arrays fill the bytes behind the header, each byte once? So none of them is there many times over."""
+    for entry in header.values():
+        # also those of an array without values, since other arrays are made by them
+        sizes = (*entry["shape"], *entry["data_offsets"])
+        if len(sizes) > _MOST_DIMENSIONS + 2 or not all(type(n) is int and 0 <= n <= max(size, 1 << 16) for n in sizes):
+            raise ValueError("sizes that do not fit the file")
+    places = sorted(entry["data_offsets"] for entry in header.values())
+    edges = [0, *(edge for place in places for edge in place), size]
+    if any(len(place) != 2 for place in places) or edges[::2] != edges[1::2]:
+        raise ValueError("arrays that do not lie one behind the other")
+
+
 def _view(data: NDArray[np.uint8], base: int, entry: dict[str, Any]) -> NDArray[Any]:
     dtype = _DTYPE_OF_NAME[entry["dtype"]]
     shape = entry["shape"]
     start, end = entry["data_offsets"]
-    if not all(isinstance(n, int) and n >= 0 for n in (*shape, start, end)):
-        raise ValueError("a size that is not a number")
-    if prod(shape) * dtype.itemsize != end - start or base + end > max(len(data), base):
+    if prod(shape) * dtype.itemsize != end - start:
         raise ValueError("sizes that do not fit the file")
     array = np.ndarray(shape, dtype, data, base + start) if end > start else np.empty(shape, dtype)
     array.flags.writeable = False

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from laplex import storage
 from laplex.corpus import Corpus, in_order
-from laplex.errors import InputError, StorageError, quote
+from laplex.errors import InputError, StorageError, quote, whole
 from laplex.ingest import build, key_of, spans
 from laplex.progress import say
 from laplex.vocabulary import Vocabulary
@@ -75,8 +75,34 @@ class Tokens:
                 Vocabulary(_unpack(arrays, f"words/{i}"), arrays[f"counts/{i}"], language)
                 for i, language in enumerate(settings["languages"])
             )
+            self._check_arrays()
         except (KeyError, ValueError, TypeError) as error:
             raise StorageError(f'"{saved.folder}" is damaged: {error} is missing or wrong') from None
+
+    def _check_arrays(self) -> None:
+        """Do they fit together? Kernels take them at their word."""
+        if not all(isinstance(name, str) for name in (*self.columns, *self._names)) or not self._names:
+            raise ValueError("a name of a column or a language")
+        int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
+        if self.ids.ndim != 1 or self.ids.dtype != int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
+            raise ValueError("the type of the ids or of the offsets")
+        lengths = np.diff(self.offsets)
+        if not len(self.offsets) or self.offsets[0] != 0 or self.offsets[-1] != len(self) or (lengths < 0).any():
+            raise ValueError("where a document begins")
+        sizes = {"the language of a document": (self.languages, len(self._names))}
+        sizes |= {f'the "{name}" of a document': (self._codes[name], len(self._values[name])) for name in self.columns}
+        for what, (codes, size) in sizes.items():
+            if codes.dtype != int32 or codes.shape != documents or not ((codes >= 0) & (codes < size)).all():
+                raise ValueError(what)
+        # seen without their sign, numbers below 0 are too large as well
+        filled = lengths > 0
+        largest = np.maximum.reduceat(self.ids.view(np.uint32), self.offsets[:-1][filled]) if filled.any() else 0
+        if (largest >= np.array([len(v) for v in self.vocabularies])[self.languages[filled]]).any():
+            raise ValueError("the id of a word")
+
+    @property
+    def _names(self) -> list[str]:
+        return [vocabulary.language for vocabulary in self.vocabularies]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -166,8 +192,9 @@ class Tokens:
         """
         if isinstance(keep, str):
             raise InputError(f'keep is a list of words: write keep=["{keep}"]')
-        if min_count < 1 or (max_words is not None and max_words < 1):
-            raise InputError(f"min_count={min_count} and max_words={max_words} must be at least 1")
+        min_count = whole("min_count", min_count)
+        max_words = None if max_words is None else whole("max_words", max_words)
+        threads = None if threads is None else whole("threads", threads)
         settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(keep)}
         key = key_of(corpus, settings)
         part = f"-{world().rank}-of-{world().size}" if world().size > 1 else ""

@@ -6,6 +6,7 @@ V words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -24,6 +25,9 @@ class Vocabulary:
         if len(words) != len(counts):
             raise ValueError(f"{len(words)} words, {len(counts)} counts")
         self.words = tuple(words)
+        if len(set(self.words)) < len(self.words):
+            twice = next(word for word, times in Counter(self.words).items() if times > 1)
+            raise InputError(f'the word "{twice}" is there more than once: a vocabulary has each word once')
         self.counts = counts
         self.language = language
 

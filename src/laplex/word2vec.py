@@ -4,7 +4,8 @@ text     a line "V D" (GloVe has none), then on each line a word and its D numbe
 binary   a line "V D", then for each word its bytes, a space, D little-endian float32, and perhaps a newline
 
 A path comes in, words and vectors go out, and the other way around. Both kinds may be compressed by gzip. A file is
-read in blocks, so that memory grows with what the file holds and never with what its header claims.
+read in blocks, so that memory grows with what the file holds and never with what its header claims; a compressed one
+that unpacks to a hundred times its size is refused.
 V words, D dimensions.
 """
 
@@ -20,7 +21,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -30,15 +31,19 @@ from laplex import storage
 from laplex.errors import InputError
 from laplex.progress import bar
 
+BOM = b"\xef\xbb\xbf"
 BLOCK = 1 << 23  # bytes read at once
 LONGEST_LINE = 1 << 22  # bytes
 LONGEST_WORD = 1 << 16  # bytes
 MOST_DIMENSIONS = 100_000
 SNIFFED = 1 << 16  # bytes by which text and binary are told apart
 ROWS_WRITTEN = 10_000  # at once
+MOST_UNPACKED = 100  # times the size of a file, and
+UNPACKED_FREELY = 1 << 26  # bytes more; vectors compress to about a third
 
 _HEADER = re.compile(rb"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*")
 _NUMBERS = re.compile(rb"[\s0-9eE.+-]+")
+_OTHER_SPACE = re.compile(rb"[\t\r\v\f]")
 _SPACE = re.compile(r"[ \t\n\r\v\f]")
 _FASTTEXT_MODEL = (793712314).to_bytes(4, "little")  # the first bytes of fastText's own .bin
 
@@ -54,7 +59,7 @@ def read(
     words: list[str] = []
     blocks: list[Floats] = []
     with _reading(path) as (file, share), bar(f"reading {path.name}", quiet=quiet) as progress:
-        start = file.read(BLOCK).removeprefix(b"\xef\xbb\xbf")
+        start = file.read(BLOCK).removeprefix(BOM)
         first, _, rest = start.partition(b"\n")
         _check_start(path, start, first)
         header = _HEADER.fullmatch(first)
@@ -115,6 +120,22 @@ def write(
 # Reading
 
 
+class _Gzip(gzip.GzipFile):
+    """What a compressed file of vectors holds, as long as that can be vectors."""
+
+    def __init__(self, path: Path, raw: BinaryIO, size: int) -> None:
+        super().__init__(fileobj=raw)
+        self._path, self._most = path, MOST_UNPACKED * size + UNPACKED_FREELY
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if self.tell() > self._most:
+            raise InputError(
+                f'"{self._path}" unpacks to more than {MOST_UNPACKED} times its size: these are no vectors'
+            )
+        return data
+
+
 @contextmanager
 def _reading(path: Path) -> Iterator[tuple[Any, Any]]:
     """The bytes of a file, decompressed, and a function that says what share of it has been read."""
@@ -123,7 +144,7 @@ def _reading(path: Path) -> Iterator[tuple[Any, Any]]:
             size = max(path.stat().st_size, 1)
             compressed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            yield gzip.GzipFile(fileobj=raw) if compressed else raw, lambda: raw.tell() / size
+            yield _Gzip(path, raw, size) if compressed else raw, lambda: raw.tell() / size
     except FileNotFoundError:
         raise InputError(f'there is no file "{path}"') from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -176,21 +197,24 @@ def _parse_lines(path: Path, lines: list[bytes], dimensions: int, first: int) ->
     if all(line.count(b" ") == dimensions for line in lines):
         split = [line.partition(b" ") for line in lines]
         names = [word for word, _, _ in split]
-        vectors = _parse_numbers([numbers for _, _, numbers in split], dimensions)
+        if not _OTHER_SPACE.search(b" ".join(names)):
+            vectors = _parse_numbers(b"\n".join(numbers for _, _, numbers in split), len(lines), dimensions)
     if vectors is None:
         parsed = [_parse_line(path, line, dimensions, first + i) for i, line in enumerate(lines)]
         names, vectors = [word for word, _ in parsed], np.concatenate([vector for _, vector in parsed])
     return [_decode(word, f'"{path}", line {first + i:,}') for i, word in enumerate(names)], vectors
 
 
-def _parse_numbers(lines: list[bytes], dimensions: int) -> Floats | None:
+def _parse_numbers(text: bytes, lines: int, dimensions: int) -> Floats | None:
     """The numbers of well-formed lines, fast; None if any of them is odd."""
+    if text.startswith(BOM):  # which Polars would pass over
+        return None
     schema = {f"d{i}": pl.Float32 for i in range(dimensions)}
     try:
-        frame = pl.read_csv(b"\n".join(lines), has_header=False, separator=" ", quote_char=None, schema=schema)
+        frame = pl.read_csv(text, has_header=False, separator=" ", quote_char=None, schema=schema)
     except pl.exceptions.PolarsError:
         return None
-    if frame.shape != (len(lines), dimensions) or any(column.null_count() for column in frame):
+    if frame.shape != (lines, dimensions) or any(column.null_count() for column in frame):
         return None
     vectors = frame.to_numpy()
     return vectors if np.isfinite(vectors).all() else None

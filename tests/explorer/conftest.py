@@ -67,6 +67,40 @@ def explorer(saved: Path) -> Iterator[Explorer]:
 
 
 @pytest.fixture(scope="session")
+def demo_explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
+    """The explorer of the demo's corpus, fitted in a hurry."""
+    home = tmp_path_factory.mktemp("demo")
+    corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
+    tokens = lx.Tokens.of(corpus, min_count=40, cache=home / "cache", quiet=True)
+    prior = lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
+    model = lx.Model(vary=["party", "period"], prior=prior, dimensions=20)
+    lx.fit(model, tokens, epochs=1, quiet=True).save(home / "demo.laplex")
+    with explore(home / "demo.laplex", port=8720, browser=False, wait=False, quiet=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def bilingual() -> lx.Embeddings:
+    """Two languages, the second the first with other endings and some noise; one word has an awkward translation."""
+    random = np.random.default_rng(3)
+    words = [word for topic in TOPICS for word in topic if word not in AWKWARD]
+    vectors = random.standard_normal((len(words), 8))
+    there = vectors + 0.2 * random.standard_normal(vectors.shape)
+    counts = np.arange(len(words), 0, -1)
+    names = [SCRIPT if word == "debt" else f"{word}o" for word in words]
+    vocabularies = [lx.Vocabulary(words, counts, "en"), lx.Vocabulary(names, counts, "it")]
+    return lx.Embeddings.of(vocabularies, [vectors, there], contexts=[vectors, there])
+
+
+@pytest.fixture(scope="session")
+def bilingual_explorer(bilingual: lx.Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
+    folder = tmp_path_factory.mktemp("bilingual") / "two.laplex"
+    bilingual.save(folder)
+    with explore(folder, port=8740, browser=False, wait=False, quiet=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """The browser of this machine. In continuous integration there has to be one."""
     found = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
@@ -104,7 +138,7 @@ def visit(contexts: Callable[..., Any], explorer: Explorer) -> Iterator[Callable
     """Open a page of the explorer and wait until it is drawn. What it asked for and complained of is kept."""
     pages = []
 
-    def opened(path: str = "", scheme: str = "light", width: int = 1400) -> Any:
+    def opened(path: str = "", scheme: str = "light", width: int = 1400, of: Explorer = explorer) -> Any:
         page = contexts(scheme, width).new_page()
         pages.append(page)
         page.requests, page.complaints = [], []
@@ -112,7 +146,7 @@ def visit(contexts: Callable[..., Any], explorer: Explorer) -> Iterator[Callable
         page.on("websocket", lambda socket: page.requests.append(socket.url))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on("console", lambda said: page.complaints.append(said.text) if said.type == "error" else None)
-        page.goto(f"{explorer.url}/{path}")
+        page.goto(f"{of.url}/{path}")
         page.get_by_role("heading", level=1).wait_for(timeout=60_000)
         settle(page)
         return page
@@ -125,6 +159,7 @@ def visit(contexts: Callable[..., Any], explorer: Explorer) -> Iterator[Callable
 def settle(page: Any) -> None:
     """Until nothing runs any more."""
     page.wait_for_timeout(250)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
     page.wait_for_function(
         "() => !document.querySelector('[data-testid=stStatusWidget]') && !document.querySelector('[data-stale=true]')"
         " && !document.querySelector('[data-testid=stSkeleton]')",

@@ -30,12 +30,23 @@ def choose(page, label, value):
 @pytest.mark.parametrize(
     ("scheme", "width"), [("light", 1400), ("dark", 390)], ids=["light and wide", "dark and narrow"]
 )
-def test_every_page_is_drawn_and_asks_nobody_else(visit, path, scheme, width):
-    page = visit(path, scheme, width)
+def test_every_page_of_the_demo_is_drawn_and_asks_nobody_else(visit, demo_explorer, path, scheme, width):
+    check_page(visit(path, scheme, width, demo_explorer), scheme, width)
+
+
+@pytest.mark.parametrize("path", ["", "word?language=it", "languages", "dimensions", "map"])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 390), ("dark", 1400)], ids=["light and narrow", "dark and wide"]
+)
+def test_every_page_of_two_languages_is_drawn(visit, bilingual_explorer, path, scheme, width):
+    check_page(visit(path, scheme, width, bilingual_explorer), scheme, width)
+
+
+def check_page(page, scheme, width):
     assert [text for text in page.complaints if PROBES not in text] == []
     assert {urlsplit(url).hostname for url in page.requests if not url.startswith(("data:", "blob:"))} == {"127.0.0.1"}
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.locator("[data-testid=stVegaLiteChart] svg").count() >= 1
+    assert page.locator("[data-testid=stVegaLiteChart] svg, .grid .item").count() >= 1
     ground = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert (sum(map(int, ground.removeprefix("rgb(").rstrip(")").split(","))) < 200) == (scheme == "dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -80,6 +91,18 @@ def test_a_filter_changes_the_contrast(visit, fitted):
     assert few.get_by_test_id("stDataFrame").first.locator("canvas").count() >= 1
     words = [frame_of(part).shape[0] for part in (table, few.get_by_test_id("stDataFrame").first)]
     assert words[0] < words[1] == len(fitted.contrast("party", 1000, min_count=1))
+
+
+def test_a_switch_changes_the_contrast(visit, fitted):
+    page = visit("contrast?min_count=1")
+    before = frame_of(page.get_by_test_id("stDataFrame").first).shape[0]
+    page.get_by_test_id("stCheckbox").get_by_text("Without function words and numbers").click()
+    page.wait_for_function(
+        "(before) => document.querySelector('[data-testid=stDataFrame] table').ariaRowCount != before", arg=before + 1
+    )
+    whole = len(fitted.contrast("party", 1000, min_count=1))
+    assert before < frame_of(page.get_by_test_id("stDataFrame").first).shape[0] == whole
+    assert parse_qs(urlsplit(page.url).query)["content"] == ["false"]
 
 
 def frame_of(element):
@@ -135,3 +158,65 @@ def test_differences_are_tested_on_demand(visit):
     page = visit("contrast?test=true&content=false&cluster=speaker")
     page.get_by_text("false discovery rate").wait_for(timeout=60_000)
     page.locator("svg").get_by_text("Evidence (−log10 p)").wait_for()
+
+
+def dots(page):
+    """Where the dots of the map are, and their colors."""
+    page.locator("svg .mark-symbol.role-mark path").first.wait_for()
+    found = page.locator("svg .mark-symbol.role-mark path").element_handles()
+    return [(dot.bounding_box(), dot.get_attribute("fill")) for dot in found]
+
+
+def test_a_map_is_colored_by_a_column(visit):
+    page = visit("map?top=20")
+    assert len({color for _, color in dots(page)}) == 1
+    choose(page, "Color", "by party")
+    page.locator("svg").get_by_text("Party", exact=True).wait_for()
+    drawn = dots(page)
+    assert len({color for _, color in drawn}) == 2
+    assert len(drawn) % 2 == 0
+    assert parse_qs(urlsplit(page.url).query)["color"] == ["by party"]
+    assert page.evaluate("window.hacked") is None
+
+
+def test_a_shared_map_is_colored_between_its_poles(visit, fitted):
+    page = visit("map?top=20&color=between+two+poles&plus=war&minus=tax,+money")
+    page.locator("svg").get_by_text("↑ war", exact=True).wait_for()
+    page.locator("svg").get_by_text("↓ tax, money", exact=True).wait_for()
+    assert len({color for _, color in dots(page)}) > 10
+
+
+def test_a_map_can_be_zoomed_and_read(visit):
+    page = visit("map?top=20&color=by+party")
+    page.set_viewport_size({"width": 1400, "height": 1400})  # all of the map is on the screen
+    before, _ = dots(page)[0]
+    page.mouse.move(before["x"] + before["width"] / 2, before["y"] + before["height"] / 2)
+    told = page.locator("#vg-tooltip-element")
+    told.wait_for(state="visible")
+    assert {"Word", "Party", "Occurrences"} <= {text.rstrip(":") for text in told.locator("td.key").all_inner_texts()}
+    page.mouse.move(before["x"] + 150, before["y"] + 100)
+    page.mouse.wheel(0, -600)
+    page.wait_for_timeout(500)
+    after, _ = dots(page)[0]
+    assert abs(after["x"] - before["x"]) + abs(after["y"] - before["y"]) > 5
+
+
+def test_a_word_is_translated_and_a_click_translates_back(visit, bilingual_explorer, bilingual):
+    page = visit("languages", of=bilingual_explorer)
+    choose(page, "Word", "army")
+    page.get_by_text("“army” in it").wait_for()
+    assert neighbors(page) == [
+        *bilingual.neighbors("army", 12, language="en")["neighbor"],
+        *bilingual.neighbors("armyo", 12, language="it")["neighbor"],
+    ]
+    first = bilingual.neighbors("armyo", 1, language="it")["neighbor"].iloc[0]
+    page.locator(".list").nth(1).locator(".word").first.click()
+    page.get_by_text(f"“{first}” in en").wait_for(timeout=30_000)
+    assert parse_qs(urlsplit(page.url).query) == {"language": ["it"], "said": [first]}
+
+
+def test_a_shared_address_restores_a_translation_whose_markup_is_never_run(visit, bilingual_explorer):
+    page = visit("languages?language=en&said=debt", of=bilingual_explorer)
+    page.get_by_text("“debt” in it").wait_for()
+    page.locator(".list .title").get_by_text(SCRIPT, exact=True).wait_for()
+    assert page.evaluate("window.hacked") is None

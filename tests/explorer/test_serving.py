@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import importlib.util
+import os
+import re
 import socket
 import subprocess
 import sys
@@ -138,3 +140,38 @@ def test_it_ends_with_the_process_that_started_it(saved):
                 return
         time.sleep(0.1)
     pytest.fail("the explorer goes on after its parent has ended")
+
+
+@pytest.mark.parametrize("wanted", [False, True], ids=["--no-browser", "--browser"])
+def test_the_command_takes_the_next_port_and_opens_the_browser_if_it_may(saved, tmp_path, wanted):
+    """With a browser that writes down what it was to open."""
+    seen, program = tmp_path / "seen", tmp_path / "browser"
+    program.write_text(f'#!/bin/sh\necho "$1" > "{seen}"\n')
+    program.chmod(0o755)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "laplex", "explore", str(saved), "--port", str(port)]
+        command += [] if wanted else ["--no-browser"]
+        environment = {**os.environ, "BROWSER": f"{program} %s", "COLUMNS": "200"}
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
+            try:
+                said = ""
+                while "The explorer is at" not in said:
+                    line = running.stderr.readline()
+                    assert line, said
+                    said += line
+                url = re.search(r"http://127\.0\.0\.1:(\d+)", said)
+                assert f"port {port} is taken: {url[1]} is used" in said
+                with socket.create_connection(("127.0.0.1", int(url[1])), timeout=20):
+                    pass
+                for _ in range(50 if wanted else 10):
+                    if seen.exists() and seen.read_text():
+                        break
+                    time.sleep(0.1)
+                assert seen.exists() == wanted
+                assert not wanted or seen.read_text().strip() == url[0]
+            finally:
+                running.terminate()  # the process that serves ends with it
+                running.wait(30)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import laplex as lx
 from laplex.explorer.coding import call, literal
 from laplex.explorer.showing import csv, on_black, plain
-from laplex.explorer.views.languages import translate
+from laplex.explorer.translating import translate
+from laplex.explorer.views.word import count_frame
 from laplex.tokens import Slices
 
 WORDS = ["tax", "war", "school", "army", "money", "child", "health", "debt", "navy", "nurse", "treaty", "wage"]
@@ -76,15 +78,55 @@ def test_two_languages_are_translated_by_cosine_and_csls(tmp_path, monkeypatch):
     model.save(tmp_path / "m.laplex")
     app = look(tmp_path / "m.laplex", "languages", monkeypatch, said="entax")
     assert app.selectbox(key="said").value == "entax"
-    frame = translate(model, "entax", "en", "it", {})
-    unit = [
-        matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in (model.matrix("en"), model.matrix("it"))
-    ]
+    shown = app.dataframe[0].value
+    assert shown["neighbor"].tolist() == translate(model, "entax", "en", "it", 12)["neighbor"].tolist()
+
+
+def by_hand(model, word, k, **slice):
+    """CSLS of every word, in NumPy; the best first."""
+    unit = []
+    for language in ("en", "it"):
+        matrix = model.matrix(language, **slice).astype(float)
+        unit.append(matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
     cosine = unit[0] @ unit[1].T
-    own = model.words("en").index("entax")
-    there = [model.words("it").index(word) for word in frame["neighbor"]]
-    best = np.sort(cosine, 1)[:, -10:].mean(1)[own], np.sort(cosine, 0)[-10:].mean(0)[there]
-    np.testing.assert_allclose(frame["csls"], 2 * cosine[own, there] - best[0] - best[1], atol=1e-5)
+    own = model.words("en").index(word)
+    csls = 2 * cosine[own] - np.sort(cosine, 1)[own, -10:].mean() - np.sort(cosine, 0)[-10:].mean(0)
+    best = np.argsort(-csls)[:k]
+    return (
+        [model.words("it")[i] for i in best],
+        csls[best],
+        cosine[own, best],
+        1 + np.argsort(np.argsort(-cosine[own]))[best],
+    )
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 3.0], ids=["no hubs", "some hubs", "one large hub"])
+def test_csls_is_exact_over_the_whole_vocabulary(spread):
+    """Also where the best are not among the nearest by cosine: some words are near to all others."""
+    random = np.random.default_rng(5)
+    here = random.standard_normal((3_000, 12))
+    there = here[random.permutation(3_000)] + 0.5 * random.standard_normal((3_000, 12))
+    there[:400] = there[:400] + spread * 5 * here.mean(0) / np.linalg.norm(here.mean(0)) + spread
+    counts = np.arange(3_000, 0, -1)
+    names = [lx.Vocabulary([f"{name}{i}" for i in range(3_000)], counts, name) for name in ("en", "it")]
+    model = lx.Embeddings.of(names, [here + spread, there])
+    for word in ("en0", "en17", "en1234", "en2999"):
+        frame = translate(model, word, "en", "it", 10)
+        words, csls, cosine, rank = by_hand(model, word, 10)
+        assert frame["neighbor"].tolist() == words
+        np.testing.assert_allclose(frame["csls"], csls, atol=1e-5)
+        np.testing.assert_allclose(frame["similarity"], cosine, atol=1e-5)
+        assert frame["rank"].tolist() == rank.tolist()
+
+
+def test_a_word_without_a_direction_is_no_translation():
+    counts = np.arange(20, 0, -1)
+    vectors = [np.random.default_rng(i).standard_normal((20, 4)) for i in range(2)]
+    vectors[1][3] = 0.0
+    names = [lx.Vocabulary([f"{name}{i}" for i in range(20)], counts, name) for name in ("en", "it")]
+    found = translate(lx.Embeddings.of(names, vectors), "en1", "en", "it", 40)
+    assert len(found) == 19
+    assert "it3" not in set(found["neighbor"])
 
 
 def test_a_model_without_its_text_does_without_intervals_and_passages(saved, tmp_path, monkeypatch):
@@ -106,12 +148,26 @@ def test_the_python_that_is_shown_gives_the_table(saved, monkeypatch):
     assert defined["frame"]["distance"].to_list() == pytest.approx(shown["distance"].to_list())
 
 
-@pytest.mark.parametrize("view", ["word", "change", "dimensions"])
+@pytest.mark.parametrize("view", ["overview", "word", "contrast", "change", "dimensions", "map"])
 def test_every_line_of_python_runs(saved, monkeypatch, view):
     blocks = [block.value for block in look(saved, view, monkeypatch).code]
     assert blocks
     for code in blocks:
         exec(code, {})
+
+
+def test_the_python_of_a_word_gives_what_is_shown(saved, fitted, monkeypatch):
+    app = look(saved, "word", monkeypatch, word="tax", graph="true")
+    blocks = {name: next(b.value for b in app.code if name in b.value) for name in ("counts", "typical", "edges")}
+    frames = {}
+    for name, code in blocks.items():
+        defined = {}
+        exec(code, defined)
+        frames[name] = defined["frame"]
+    shown = count_frame(fitted, "tax", None)
+    pd.testing.assert_frame_equal(frames["counts"][shown.columns], shown)
+    assert set(frames["typical"]["word"]) == {"tax"}
+    assert {"one", "two", "weight"} < set(frames["edges"].columns)
 
 
 def test_a_call_is_written_so_that_python_reads_it_back():

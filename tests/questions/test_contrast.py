@@ -157,3 +157,30 @@ def test_a_column_with_one_value_has_nothing_to_compare():
 def test_vectors_that_do_not_vary_say_so():
     with pytest.raises(lx.InputError, match='do not vary by "party"; they vary by: nothing'):
         planted.plant({}).embeddings.contrast("party")
+
+
+@pytest.fixture
+def three():
+    return planted.plant({"party": ("D", "I", "R")}).embeddings
+
+
+def test_only_the_values_named_are_compared(three):
+    whole = three.contrast("party", top=3)
+    some = three.contrast("party", top=3, values=["R", "D"])
+    assert set(whole["party"]) == {"D – I", "D – R", "I – R"}
+    assert set(some["party"]) == {"D – R"}
+    pd.testing.assert_frame_equal(some, whole[whole["party"] == "D – R"].reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["D", "X"], "\"party\" has no value 'X' to compare; it has"),
+        (["D"], "name two values or more to compare"),
+        ("D", "name two values or more to compare"),
+        ([], "name two values or more to compare"),
+    ],
+)
+def test_values_that_cannot_be_compared(three, values, message):
+    with pytest.raises(lx.InputError, match=message):
+        three.contrast("party", values=values)

@@ -1,6 +1,6 @@
 """The command line.
 
-    laplex info, cache                                         what is in a corpus, and where its tokens are kept
+    laplex info, cache                                         what is in a corpus or a model, and where tokens are
     laplex fit, tune, demo                                     from a corpus to a model
     laplex neighbors, similarity, contrast, distance, drift, trajectory, project      questions to a model
     laplex stability                                           what other seeds would give

@@ -9,7 +9,9 @@ import typer
 from rich.console import Console
 
 import laplex as lx
+from laplex.cli.answers import visible
 from laplex.errors import LaplexError
+from laplex.provenance import commanded
 
 
 class _StoppedError(Exception):
@@ -54,7 +56,9 @@ def _everywhere(
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    Console(stderr=True).print(f"laplex: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(
+        f"laplex: {visible(message)}", style="red", markup=False, highlight=False, soft_wrap=True
+    )
     sys.exit(code)
 
 
@@ -63,7 +67,8 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # so that it may stand anywhere
     try:
-        app(arguments)
+        with commanded(arguments):
+            app(arguments)
     except (KeyboardInterrupt, _StoppedError):
         if debug:
             raise

@@ -1,4 +1,4 @@
-"""laplex info and laplex cache: what is in a corpus, and where its tokens are kept."""
+"""laplex info and laplex cache: what is in a corpus or a model, and where the tokens of corpora are kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 import laplex as lx
+from laplex import storage
 from laplex.cli.answers import show
 from laplex.cli.app import Quiet, app
+from laplex.cli.models import show_model
 from laplex.corpus import Summary, in_order
 from laplex.tokens import cache_folder
 
@@ -25,7 +27,7 @@ Missing = Annotated[Literal["error", "drop"], typer.Option(help="Documents that 
 
 @app.command(epilog="Example: [bold]laplex info speeches.csv --text speech[/bold]")
 def info(
-    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder or a glob in quotes.")],
+    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder or a glob in quotes; or a saved model.")],
     text: Text = "text",
     column: Annotated[list[str] | None, typer.Option(help="A column to look at; all by default.")] = None,
     language_column: Language = None,
@@ -34,7 +36,10 @@ def info(
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
 ) -> None:
-    """What is in this corpus: its documents, tokens, columns and their values."""
+    """What is in this corpus: its documents, tokens, columns and their values; or how this model was made."""
+    if storage.exists(file):
+        show_model(file)
+        return
     corpus = lx.read(
         file,
         text=text,

@@ -84,6 +84,7 @@ def fit(
     seed: Seed = 1,
     engine: Annotated[Literal["auto", "cpu", "torch", "reference"], typer.Option(help="What computes it.")] = "auto",
     device: Annotated[str | None, typer.Option(help="Of the engine torch: cuda, mps or cpu.")] = None,
+    merge_tokens: Annotated[int, typer.Option(help="Of several processes: tokens of each between merges.")] = 1_000_000,
     inference: Annotated[Literal["map", "variational"], typer.Option(help="With deviations, or without.")] = "map",
     checkpoint: Folder = None,
     checkpoint_minutes: Annotated[float | None, typer.Option(help="Save there every so many minutes, too.")] = None,
@@ -128,6 +129,7 @@ def fit(
         checkpoint_minutes=checkpoint_minutes,
         inference=inference,
         device=device,
+        merge_tokens=merge_tokens,
     )
     try:
         fitted = lx.fit(model, tokens, training, quiet=quiet)

@@ -101,7 +101,7 @@ def _of_file(path: Path) -> Iterator[tuple[str, str, float]]:
     content = [(n, line) for n, line in enumerate(_lines(path), 1) if line.strip() and not line.startswith("#")]
     place = None  # of the score, as in the first line that has one
     for order, (number, line) in enumerate(content):
-        fields = _split(line)
+        fields = _split(path, number, line)
         here = next((i for i, field in enumerate(fields) if i > 1 and _number(field) is not None), None)
         if order == 0 and here is None and len(fields) > 2:
             continue  # a header
@@ -173,16 +173,19 @@ def _lines(path: Path) -> list[str]:
         raise InputError(f'"{path}" is not utf-8: {error}') from None
 
 
-def _split(line: str) -> list[str]:
+def _split(path: Path, number: int, line: str) -> list[str]:
     if "\t" in line:
         return [field.strip() for field in line.split("\t")]
     if "," in line:
-        return [field.strip() for field in next(csv.reader([line], skipinitialspace=True))]
+        try:
+            return [field.strip() for field in next(csv.reader([line], skipinitialspace=True))]
+        except csv.Error as error:
+            raise InputError(f'"{path}", line {number:,}: {error}') from None
     return line.split()
 
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        return float(text.replace("_", "?"))  # which Python alone allows in numbers
     except ValueError:
         return None

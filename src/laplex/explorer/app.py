@@ -22,6 +22,8 @@ def asked(show: Callable[[], None]) -> Callable[[], None]:
     def page() -> None:
         try:
             show()
+        except address.UnknownWordError as error:
+            address.suggest(error)
         except LaplexError as error:
             st.info(plain(str(error)[:1].upper() + str(error)[1:]) + ".", icon=":material/info:")
 

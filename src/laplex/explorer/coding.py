@@ -6,6 +6,10 @@ import json
 from typing import Any
 
 
+class Name(str):
+    """What is a name in the code, not a text."""
+
+
 def call(method: str, *given: Any, **options: Any) -> str:
     """A call as one would write it; what is None is left out.
 
@@ -20,6 +24,8 @@ def call(method: str, *given: Any, **options: Any) -> str:
 
 def literal(value: Any) -> str:
     """A text, a number, or several, as Python reads them."""
+    if isinstance(value, Name):
+        return str(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=not value.isprintable())
     if isinstance(value, dict):

@@ -13,24 +13,25 @@ export default function (component) {
     const section = make("section", "group");
     if (group.title) section.append(make("h4", "group-title", group.title));
     const lists = make("div", "lists");
-    for (const list of group.lists) {
+    group.lists.forEach((list, place) => {
       const column = make("div", "list");
       if (list.title) column.append(make("div", "title", list.title));
       if (list.note) column.append(make("div", "note", list.note));
       for (const item of list.items) {
         const link = make("a", `item ${item.mark}`);
-        link.href = `/word?word=${encodeURIComponent(item.word)}`;
+        const address = new URLSearchParams({ word: item.word, ...(data.languages[place] && { language: data.languages[place] }) });
+        link.href = `/word?${address}`;
         link.style.setProperty("--share", `${Math.round(100 * item.share)}%`);
         link.append(make("span", "word", item.word), make("span", "value", item.value));
         link.onclick = (event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return;
           event.preventDefault();
-          setTriggerValue("picked", item.word);
+          setTriggerValue("picked", { word: item.word, list: place });
         };
         column.append(link);
       }
       lists.append(column);
-    }
+    });
     section.append(lists);
     return section;
   });

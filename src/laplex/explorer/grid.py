@@ -6,7 +6,7 @@ Lists in groups come in; the word that was clicked on goes out. Words are set as
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -37,13 +37,21 @@ class Group(TypedDict):
     lists: list[List]
 
 
-def show_grid(groups: Sequence[Group], *, key: str, into: str | None = None) -> str | None:
-    """Draw the lists; the word that was just clicked on. It becomes the value of the widget `into`, if given."""
+def show_grid(
+    groups: Sequence[Group],
+    *,
+    key: str,
+    languages: Sequence[str | None] = (),
+    pick: Callable[[str, int], None] = lambda word, list: None,
+) -> str | None:
+    """Draw the lists; the word that was just clicked on. `pick` is told of it, with the number of its list, before the
+    page is drawn anew. `languages` are those of the lists, if there are several.
+    """
 
     def take() -> None:
         picked = st.session_state[key].picked
-        if into is not None and picked is not None:
-            st.session_state[into] = str(picked)
+        if picked is not None:
+            pick(str(picked["word"]), int(picked["list"]))
 
     mount = st.components.v2.component(
         "laplex_grid",
@@ -51,9 +59,10 @@ def show_grid(groups: Sequence[Group], *, key: str, into: str | None = None) -> 
         css=_STYLE.read_text(encoding="utf-8"),
         js=_SCRIPT.read_text(encoding="utf-8"),
     )
-    answer: Any = mount(data={"groups": list(groups)}, key=key, on_picked_change=take)
+    data = {"groups": list(groups), "languages": [language or "" for language in languages]}
+    answer: Any = mount(data=data, key=key, on_picked_change=take)
     picked = answer.picked
-    return str(picked) if picked is not None else None
+    return str(picked["word"]) if picked is not None else None
 
 
 def by_slice(frame: pd.DataFrame, columns: Sequence[str], across: str | None, counts: dict[str, int]) -> list[Group]:

@@ -26,7 +26,7 @@ from laplex.progress import bar, say
 ADDRESS = "127.0.0.1"
 PORT = 8501
 PORTS = 100  # so many are tried, from the first on
-PATIENCE = 60.0  # seconds that the process may take to answer
+PATIENCE = 120.0  # seconds that the process may take to answer
 
 
 class Explorer:

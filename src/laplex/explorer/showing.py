@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,7 @@ from laplex.explorer.coding import literal
 from laplex.explorer.loading import folder
 from laplex.plots import Chart
 
+LETTER = 6.4  # pixels, about, of a letter in the title of an axis
 # what charts are drawn with on white, and what takes its place on black
 _ON_BLACK = {
     "#000000": "#e4e9ee",
@@ -45,10 +47,15 @@ def heading(title: str, lead: str) -> None:
     st.html(f'<p class="lead">{escape(lead)}</p>')
 
 
-def section(title: str, note: str = "") -> None:
+def section(title: str, text: str = "") -> None:
     st.subheader(plain(title), anchor=False)
-    if note:
-        st.html(f'<p class="note">{escape(note)}</p>')
+    if text:
+        note(text)
+
+
+def note(text: str) -> None:
+    """How to read what follows."""
+    st.html(f'<p class="note">{escape(text)}</p>')
 
 
 def plain(text: str) -> str:
@@ -65,12 +72,31 @@ def draw(chart: Chart, *, alt: str, key: str | None = None, pick: bool = False) 
     spec = chart.altair.to_dict(validate=False)  # which would take longer than all else
     if st.context.theme.type == "dark":
         spec = on_black(spec)
+    spec = with_short_titles(spec)
     spec["autosize"] = {"type": "pad"}  # as wide as it was made, with its labels outside
     spec["usermeta"] = {"embedOptions": {"renderer": "svg"}}
     spec["config"] = {**spec.get("config", {}), "background": "transparent"}
     return st.vega_lite_chart(
         spec=spec, theme=None, width="content", alt=alt, key=key, on_select="rerun" if pick else "ignore"
     )
+
+
+def with_short_titles(part: Any, height: float | None = None) -> Any:
+    """A chart in which the title of an axis that runs up is broken where it is longer than the axis."""
+    if isinstance(part, list):
+        return [with_short_titles(value, height) for value in part]
+    if not isinstance(part, Mapping):
+        return part
+    height = part["height"] if isinstance(part.get("height"), (int, float)) else height
+    made = {
+        name: value if name in ("values", "datasets", "data") else with_short_titles(value, height)
+        for name, value in part.items()
+    }
+    up = made.get("y")
+    if height and isinstance(up, dict) and isinstance(up.get("title"), str):
+        lines = wrap(up["title"], max(12, int(height / LETTER)))
+        made["y"] = {**up, "title": lines if len(lines) > 1 else up["title"]}
+    return made
 
 
 def on_black(part: Any) -> Any:

@@ -150,6 +150,7 @@ def _of_list(name: str, rows: pl.DataFrame, weights: bool | None) -> WordPairs:
         if size < 2:
             raise InputError(f"{name}, line {line:,}: {' '.join(given)[:60]!r} is not two words")
         _weight(name, line, last if weight is None else str(weight), given[0], given[1])
+        raise InputError(f"{name}, line {line:,}: {last[:40]!r} is not a weight")  # if Polars alone thinks so
     pairs = rows.select(values.list.first().alias("left"), values.list.slice(1).alias("right"), "weight").explode(
         "right"
     )
@@ -165,7 +166,7 @@ def _checked(pairs: WordPairs) -> WordPairs:
 
 def _weight(name: str, number: int, value: str, one: str, two: str) -> float:
     try:
-        weight = float(value)
+        weight = float(value.replace("_", "?"))  # which Python alone allows in numbers
     except ValueError:
         raise InputError(
             f"{name}, line {number:,}: {value[:40]!r} is not a weight. If this list has no weights, read it by "

@@ -36,15 +36,7 @@ def graph(
     the prior pushes words apart, with an arrow where it pulls one way only. `party="D"` starts from the word vectors
     of these slices; otherwise all of the word's vectors are a start, also that of the word as context.
     """
-    whole = getattr(fitted, "graph", None)
-    if not isinstance(whole, Graph):
-        raise InputError("these vectors came without a graph: fit a model to have one")
-    check_whole("depth", depth)
-    check_whole("most", most)
-    starts = _starts(fitted, word, language, slice, most)
-    nodes, found = _neighborhood(whole, starts, depth, most)
-    if found == 0 and len(nodes) <= 1:
-        raise InputError(f'the prior joins "{word}" to nothing: there is no graph to draw')
+    whole, nodes, starts, found = _around(fitted, word, depth, most, language, slice)
     frame = _describe(fitted, whole, nodes).assign(_asked=np.isin(nodes, starts))
     edges = _edges(whole, nodes)
     points = _layout(edges["_one"].to_numpy(), edges["_two"].to_numpy(), len(nodes))
@@ -54,6 +46,33 @@ def graph(
     height = min(160 + 20 * len(nodes), 400, 80 + int(0.8 * _WIDTH * up / across))
     plane = Plane.around(points, _WIDTH, height)
     return finish(_draw(plane, points, frame, edges), title=word, subtitle=subtitle)
+
+
+def edges(
+    fitted: Vectors, word: str, depth: int = 1, most: int = 40, *, language: str | None = None, **slice: Any
+) -> pd.DataFrame:
+    """The edges that `graph` draws: what they join, how strongly, together or apart, one way or both."""
+    whole, nodes, _, _ = _around(fitted, word, depth, most, language, slice)
+    named, found = _describe(fitted, whole, nodes), _edges(whole, nodes)
+    one, two = (named.iloc[found[end]].reset_index(drop=True) for end in ("_one", "_two"))
+    ends = {"one": one["_text"], "one_kind": one["_kind"], "two": two["_text"], "two_kind": two["_kind"]}
+    return pd.DataFrame(ends).assign(weight=found["_weight"], sign=found["_sign"], directed=found["_directed"])
+
+
+def _around(
+    fitted: Vectors, word: str, depth: int, most: int, language: str | None, slice: dict[str, Any]
+) -> tuple[Graph, Ints, Ints, int]:
+    """The graph, the nodes to be shown of it, those of the word, and how many neighbors there are."""
+    whole = getattr(fitted, "graph", None)
+    if not isinstance(whole, Graph):
+        raise InputError("these vectors came without a graph: fit a model to have one")
+    check_whole("depth", depth)
+    check_whole("most", most)
+    starts = _starts(fitted, word, language, slice, most)
+    nodes, found = _neighborhood(whole, starts, depth, most)
+    if found == 0 and len(nodes) <= 1:
+        raise InputError(f'the prior joins "{word}" to nothing: there is no graph to draw')
+    return whole, nodes, starts, found
 
 
 def _starts(fitted: Vectors, word: str, language: str | None, slice: dict[str, Any], most: int) -> Ints:

@@ -24,6 +24,7 @@ from laplex.posterior.request import Options, Request, prepare
 from laplex.posterior.tables import Floats, Pass
 from laplex.posterior.units import warn_of_speakers
 from laplex.progress import say
+from laplex.questions.pairing import chosen_of
 from laplex.tokens import Tokens
 
 Rank = Literal["evidence", "estimate"]
@@ -35,6 +36,7 @@ def contrast(
     *,
     cluster: str | None = None,
     words: str | Sequence[str] | None = None,
+    values: Sequence[Any] | None = None,
     top: int | None = None,
     joint: bool = False,
     rank: Rank = "evidence",
@@ -61,7 +63,7 @@ def contrast(
     `cluster` is the column that says who speaks, if the label is the speaker's. Words are tested that occur
     `min_count` times at the values compared and in `min_clusters` clusters (or documents) of each; "clusters" is the
     smallest number of them at a value. Words that are asked for by name are listed in any case. `joint` leaves out
-    values that fewer than `min_clusters` clusters have.
+    values that fewer than `min_clusters` clusters have. `values` are the only ones compared, if given.
 
     Where p comes from:
 
@@ -82,13 +84,15 @@ def contrast(
     request = prepare(fitted, column, options, tokens, language, where)
     if cluster is None:
         warn_of_speakers(request.tokens, column)
+    known = np.unique(request.units.label).tolist()
+    named = chosen_of([request.units.labels[i] for i in known], column, values)
+    labels = [i for i in known if request.units.labels[i] in named]
     text = request.read(pooled)
-    return ranked(request, _all_at_once(request, text) if joint else _pair_by_pair(request, text))
+    return ranked(request, _all_at_once(request, text, labels) if joint else _pair_by_pair(request, text, labels))
 
 
-def _pair_by_pair(request: Request, text: Pass) -> list[pd.DataFrame]:
-    """A table for every pair of values that occur."""
-    labels = np.unique(request.units.label).tolist()
+def _pair_by_pair(request: Request, text: Pass, labels: Sequence[int]) -> list[pd.DataFrame]:
+    """A table for every pair of values."""
     counts, clusters = text.counts()
     pairs = []
     for one, two in combinations(labels, 2):
@@ -107,24 +111,22 @@ def _pair_by_pair(request: Request, text: Pass) -> list[pd.DataFrame]:
     return frames
 
 
-def _all_at_once(request: Request, text: Pass) -> list[pd.DataFrame]:
+def _all_at_once(request: Request, text: Pass, labels: Sequence[int]) -> list[pd.DataFrame]:
     """One table, of all values that enough clusters have."""
     units, least = request.units, request.options.min_clusters
     sizes = np.bincount(units.label, minlength=len(units.labels))
-    labels = np.flatnonzero(sizes >= least).tolist()
-    if len(labels) < 2:
-        labels = np.flatnonzero(sizes).tolist()
-    elif left := [units.labels[i] for i in np.flatnonzero((sizes > 0) & (sizes < least))]:
+    many = [label for label in labels if sizes[label] >= least]
+    if len(many) < 2:
+        many = list(labels)
+    elif left := [units.labels[label] for label in labels if sizes[label] < least]:
         say(f"left out, with under {least} clusters: {', '.join(left)}", quiet=request.options.quiet)
-    counts, clusters = (found[:, labels] for found in text.counts())
+    counts, clusters = (found[:, many] for found in text.counts())
     enough = _enough(request, counts, clusters)
     request.say_untested(enough, " at a value")
-    priors = {
-        (one, two): _charges(request, labels[one], labels[two]) for one, two in combinations(range(len(labels)), 2)
-    }
-    places = np.searchsorted(labels, units.label[np.isin(units.label, labels)])
-    draws = draw(places, request.draws, request.options.counted, _seed(request, *labels))
-    (found,) = answers(text, [Joint(labels, enough, priors, draws)])
+    priors = {(one, two): _charges(request, many[one], many[two]) for one, two in combinations(range(len(many)), 2)}
+    places = np.searchsorted(many, units.label[np.isin(units.label, many)])
+    draws = draw(places, request.draws, request.options.counted, _seed(request, *many))
+    (found,) = answers(text, [Joint(many, enough, priors, draws)])
     return [listed(request, "all", found, counts.sum(1), clusters.min(1))]
 
 

@@ -23,13 +23,14 @@ def contrast(
     top: int = 15,
     *,
     words: str | Sequence[str] | None = None,
+    values: Sequence[Any] | None = None,
     measure: Measure = "euclidean",
     min_count: int = 0,
     each: bool = False,
     language: str | None = None,
     where: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """For each pair of values the `top` words, or the given ones, by the distance of their vectors.
+    """For each pair of values, or of those named, the `top` words, or the given ones, by the distance of their vectors.
 
     A word that is not asked for by name must occur at both values, a named one only if `min_count` says so.
     """
@@ -39,7 +40,7 @@ def contrast(
     names = vectors.rows.vocabularies[index].words
     ids = None if words is None else vectors.ids(words, index)
     others = [name for name in vectors.columns if name != column] if each else []
-    asked = pairings(vectors, column, others, where)
+    asked = pairings(vectors, column, others, where, values)
     frames = []
     with bar("comparing") as progress:
         for number, pairing in enumerate(asked):

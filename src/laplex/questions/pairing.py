@@ -47,15 +47,19 @@ class Pairing:
 
 
 def pairings(
-    vectors: Vectors, column: str, apart: Sequence[str] = (), where: Mapping[str, Any] | None = None
+    vectors: Vectors,
+    column: str,
+    apart: Sequence[str] = (),
+    where: Mapping[str, Any] | None = None,
+    values: Sequence[Any] | None = None,
 ) -> list[Pairing]:
-    """Every pair of values of a column, for every combination of values of the columns `apart`."""
+    """Every pair of values of a column, or of those named, for every combination of values of the columns `apart`."""
     cells = cells_of(vectors, column, where or {})
-    values = in_order({value for cell in cells for value in cell})
+    compared = chosen_of(in_order({value for cell in cells for value in cell}), column, values)
     keys = vectors.rows.slices.keys
     places = [vectors.columns.index(name) for name in apart]
     found = []
-    for one, two in combinations(values, 2):
+    for one, two in combinations(compared, 2):
         together: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for cell in cells:
             if one in cell and two in cell:
@@ -68,6 +72,19 @@ def pairings(
         others = quote(name for name in vectors.columns if name != column)
         raise InputError(f'no two values of "{column}" share a slice of {others}: there is nothing to compare')
     return found
+
+
+def chosen_of(known: Sequence[str], column: str, values: Sequence[Any] | None) -> list[str]:
+    """The values to compare: all that are known, or those named."""
+    if values is None:
+        return list(known)
+    wanted = [values] if isinstance(values, str) else list(dict.fromkeys(map(str, values)))
+    for value in wanted:
+        if value not in known:
+            raise InputError(f'"{column}" has no value {value!r} to compare; it has {quote(known, 12)}')
+    if len(wanted) < 2:
+        raise InputError(f"values={values!r}: name two values or more to compare, such as {list(known[:2])}")
+    return [value for value in known if value in wanted]
 
 
 def cells_of(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict[str, int]]:

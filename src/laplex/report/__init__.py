@@ -2,7 +2,7 @@
 
 writing.py     report(), and what is in it      template.html  how it is laid out
 describing.py  a model in words                 drawing.py     charts as SVG within the page
-choosing.py    where to begin
+choosing.py    where to begin                   printing.py    the page as a PDF
 """
 
 from laplex.report.writing import Report, report

@@ -95,7 +95,7 @@ def settings_table(fitted: Embeddings) -> pd.DataFrame:
     rows = []
     for part in ("model", "training", "tokens"):
         for name, value in fitted.settings.get(part, {}).items():
-            if name not in ("beliefs", "folder") and value is not None:
+            if name not in ("beliefs", "folder") and value not in (None, [], [""]):
                 text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 rows.append({"part": part, "setting": name, "value": text})
     return pd.DataFrame(rows, columns=["part", "setting", "value"])

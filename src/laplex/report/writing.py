@@ -25,12 +25,14 @@ from laplex.progress import bar, hushed
 from laplex.provenance import tokens_of
 from laplex.report import choosing, describing
 from laplex.report.drawing import inline
+from laplex.report.printing import print_page
 
 TOP = 20  # words of a list
 WORDS = 5  # that are looked at one by one
 PAIRS = 6  # of values that are compared
 LISTS = 8  # slices whose neighbors stand side by side
 PACKAGES = ("laplex", "numpy", "scipy", "pandas", "numba", "altair")
+NOTED = "\n"  # between the head of a column and what is noted below it
 TEMPLATE = Path(__file__).with_name("template.html")
 
 
@@ -40,14 +42,14 @@ class Report:
     def __init__(self, html: str) -> None:
         self.html = html
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all."""
-        if Path(path).suffix.lower() not in (".html", ".htm"):
-            raise InputError(
-                f'a report is an HTML file: "{Path(path).name}" has to end in .html (browsers print it to PDF)'
-            )
+    def save(self, path: str | os.PathLike[str], *, quiet: bool = False) -> None:
+        """Write the page to a file, whole or not at all: .html, or .pdf, which a browser of this machine prints."""
+        ending = Path(path).suffix.lower()
+        if ending not in (".html", ".htm", ".pdf"):
+            raise InputError(f'a report is a page or a PDF: "{Path(path).name}" has to end in .html or .pdf')
+        content = print_page(self.html, quiet=quiet) if ending == ".pdf" else self.html.encode()
         with storage.replacing(path) as file:
-            file.write(self.html.encode())
+            file.write(content)
 
     def _repr_html_(self) -> str:
         # in a frame, so that its style is not that of the notebook
@@ -68,7 +70,7 @@ def report(
     language: str | None = None,
     quiet: bool = False,
 ) -> Report:
-    """A report on a fitted model, written to `path` if one is given.
+    """A report on a fitted model, written to `path` if one is given: an HTML page, or a PDF if it ends in .pdf.
 
     words    those that are looked at one by one; by default frequent ones that differ much
     column   whose values are compared; by default each column that vectors vary by
@@ -105,7 +107,7 @@ def report(
     )
     made = Report(html)
     if path is not None:
-        made.save(path)
+        made.save(path, quiet=quiet)
     return made
 
 
@@ -235,7 +237,7 @@ class _Parts:
                 for name, value in zip(self.fitted.columns, key):
                     own = own[own[name] == value]
                 uses = int(self.fitted.counts[index][slice, self.fitted.id(word, index)])
-                columns[f"{', '.join(key) or 'all'} ({uses:,} uses)"] = own["neighbor"].tolist()
+                columns[f"{', '.join(key) or 'all'}{NOTED}{uses:,} uses"] = own["neighbor"].tolist()
             rows = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()}).fillna("")
             few = f" The {LISTS} largest slices." if len(chosen) < len(self.fitted.slices) else ""
             found.append(_section(f"“{word}”", f"The words used like it, the most similar first.{few}", table=rows))
@@ -258,5 +260,11 @@ def _section(
     points: Sequence[str] = (),
 ) -> dict[str, Any]:
     rows = None if table is None else table.astype(str).values.tolist()
-    heads = [] if table is None else [str(name) for name in table.columns]
+    heads = [] if table is None else [_head(str(name), table[name].astype(str)) for name in table.columns]
     return {"title": title, "text": text, "chart": chart, "heads": heads, "rows": rows, "points": points}
+
+
+def _head(name: str, values: pd.Series) -> dict[str, Any]:
+    """The head of a column, and whether numbers stand below it, which are lined up at their right."""
+    first, _, note = name.partition(NOTED)
+    return {"name": first, "note": note, "number": bool(values.str.fullmatch(r"-?[\d.,]+(e-?\d+)?").all())}

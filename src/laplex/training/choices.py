@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Literal
 
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Training:
                 again, the mean and the standard deviation of each number in each vector (engines/variational.py)
     rotate      estimate languages apart for the first epoch, then rotate them onto each other once, before the prior
                 joins them. "auto": where it joins any and there are two epochs or more. The reference engine cannot
+    merge_tokens  of several processes: each reads so many tokens before they tell each other what they have learnt
     """
 
     engine: Literal["auto", "cpu", "torch", "reference"] = "auto"
@@ -48,6 +49,7 @@ class Training:
     inference: Literal["map", "variational"] = "map"
     device: str | None = None
     precision: Literal["full", "mixed"] = "full"
+    merge_tokens: int = 1_000_000
 
     def __post_init__(self) -> None:
         if self.engine not in ("auto", "cpu", "torch", "reference"):
@@ -60,15 +62,16 @@ class Training:
             raise InputError('inference="variational" is for engine="cpu" and engine="reference"')
         if self.inference not in ("map", "variational"):
             raise InputError(f'inference="{self.inference}": write "map" or "variational"')
-        if self.epochs < 1 or (self.patience is not None and self.patience < 1):
-            raise InputError(f"epochs={self.epochs} and patience={self.patience} must be at least 1")
-        if self.threads is not None and not 1 <= self.threads <= 1024:
-            raise InputError(f"threads={self.threads} must be from 1")
+        for name, least in WHOLE.items():
+            if (value := getattr(self, name)) is not None or name in ("epochs", "seed", "merge_tokens"):
+                object.__setattr__(self, name, whole(name, value, least))
+        if self.threads is not None and self.threads > 1024:
+            raise InputError(f"threads={self.threads} is more than 1,024")
         if (self.rate is not None and not 0 < self.rate < 1e6) or not 0 <= self.holdout < 1:
             raise InputError(f"rate={self.rate} must be above 0, holdout={self.holdout} from 0 and below 1")
         if self.checkpoint_minutes is not None and (self.checkpoint is None or not self.checkpoint_minutes > 0):
             raise InputError(f"checkpoint_minutes={self.checkpoint_minutes} must be above 0, and needs checkpoint=")
-        if any(size is not None and (size < 8 or size % 8) for size in (self.block, self.drawn)):
+        if any(size is not None and size % 8 for size in (self.block, self.drawn)):
             raise InputError(f"block={self.block} and drawn={self.drawn} must be multiples of 8")
         if not (self.rotate == "auto" or isinstance(self.rotate, bool)):
             raise InputError(f'rotate={self.rotate!r}: write "auto", True or False')
@@ -87,6 +90,8 @@ class Training:
         return replace(self, engine=engine, rate=self.rate or RATES[likelihood], block=block, drawn=self.drawn or block)
 
 
+# whole numbers, and the least of each
+WHOLE = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
 RATES = {"cbow": 0.12, "sgns": 0.35}  # benchmarks/RESULTS.md has the trials
 BLOCKS = {"cbow": 8, "sgns": 16}
 TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache"}

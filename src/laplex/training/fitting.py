@@ -16,6 +16,7 @@ from laplex.errors import InputError
 from laplex.model import ELSEWHERE, Model
 from laplex.problem import Problem, make_problem
 from laplex.progress import say
+from laplex.provenance import circumstances
 from laplex.rows import Rows
 from laplex.tokens import Tokens
 from laplex.training.choices import TOKEN_OPTIONS, Training
@@ -76,10 +77,13 @@ def fit_until(
         "model": model.settings(),
         "training": asdict(training) | {"checkpoint": None},
         "tokens": {"folder": str(tokens.folder), "digest": tokens.digest, **tokens.settings},
+        **circumstances(training.engine),
     }
     if world().size > 1:
         # no rank has the whole text
-        described["tokens"] |= {"folder": "", "digest": "", "ranks": world().size}
+        parts = b" ".join(world().texts(tokens.digest.encode()))
+        digest = hashlib.blake2b(parts, digest_size=16).hexdigest()
+        described["tokens"] |= {"folder": "", "digest": digest, "ranks": world().size}
 
     def embeddings(
         theta: NDArray[np.float32], history: list[dict[str, Any]], spread: NDArray[np.float32] | None = None

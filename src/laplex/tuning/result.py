@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from laplex import plots
+from laplex import plots, storage
 from laplex.embeddings import Embeddings
+from laplex.exchange import neutral
 from laplex.model import Model
 from laplex.plots.chart import Chart
 
@@ -39,7 +40,8 @@ class Tuning:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a file, as CSV."""
-        self.table.to_csv(path, index=False)
+        with storage.replacing(path) as file:
+            file.write(neutral(self.table).to_csv(index=False).encode())
 
     def __repr__(self) -> str:
         chosen = self.table[self.table["chosen"]].iloc[0]

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex import storage
+from laplex.errors import StorageError
 
 Floats = NDArray[np.float64]
 KIND = "tuning"
@@ -41,9 +42,14 @@ class Results:
         self._known: dict[tuple[str, int], Outcome] = {}
         if storage.exists(folder):
             saved = storage.load(folder, KIND)
-            for number, record in enumerate(saved.settings["records"]):
-                outcome = Outcome(np.array(saved.arrays[str(number)]), record["seconds"])
-                self._known[record["key"], record["epochs"]] = outcome
+            try:
+                for number, record in enumerate(saved.settings["records"]):
+                    outcome = Outcome(np.array(saved.arrays[str(number)]), float(record["seconds"]))
+                    if outcome.sums.ndim != 1 or outcome.sums.dtype != np.float64:
+                        raise ValueError("a result")
+                    self._known[record["key"], record["epochs"]] = outcome
+            except (KeyError, TypeError, ValueError) as error:
+                raise StorageError(f'"{folder}" is damaged: {error} is missing or wrong; delete it') from None
         else:
             self._save()
 

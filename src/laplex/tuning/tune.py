@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from laplex import storage
 from laplex.corpus import Corpus
 from laplex.errors import InputError, quote
 from laplex.model import Model
@@ -108,8 +108,8 @@ def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
     if checkpoint is not None:
         yield Path(checkpoint)
         return
-    with tempfile.TemporaryDirectory(prefix="laplex-tuning-") as folder:
-        yield Path(folder)
+    with storage.scratch() as folder:
+        yield folder
 
 
 def _say_coverage(candidate: Candidate, tokens: Tokens, quiet: bool) -> None:

@@ -11,13 +11,14 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.explorer import address, loading
 from laplex.explorer.coding import call, literal
-from laplex.explorer.showing import draw, heading, offer, section, table
+from laplex.explorer.showing import draw, heading, note, offer, section, table
 from laplex.explorer.views.word import cluster_box
 from laplex.plots.columns import BETWEEN
 from laplex.report import choosing
 
 SHOWN = 500  # rows of the table
 BARS = 20
+TESTED = (50, 100, 200, 500, 1_000, 5_000)  # words that may be tested; more take longer
 
 
 def show() -> None:
@@ -46,13 +47,13 @@ def show() -> None:
         if loading.text() is not None:
             test = st.toggle("Test the differences", key="test", bind="query-params", help=_HELP)
         cluster = cluster_box(column, "cluster") if test else None
-    if test:
-        frame, code = _tested(fitted, column, cluster, language, where, least)
-    else:
-        path = str(loading.folder())
-        frame = loading.contrast(path, column, "euclidean", least, language, loading.fixed(where))
-        code = call("fitted.contrast", column, top=len(frame), min_count=least, language=language, **where)
+        most = int(st.select_slider("Words to test", TESTED, key="most", bind="query-params", width=200)) if test else 0
+    path = str(loading.folder())
+    frame = loading.contrast(path, column, "euclidean", least, language, loading.fixed(where))
+    code = call("fitted.contrast", column, top=len(frame), min_count=least, language=language, **where)
     frame, code = _filtered(fitted, frame, code, column, language, content)
+    if test and len(frame):
+        frame, code = _tested(frame, most, column, cluster, language, where)
     if frame.empty:
         st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
         return
@@ -61,22 +62,29 @@ def show() -> None:
 
 _HELP = (
     "Asks whether a difference would hold in another sample of text: an estimate without noise, an interval of 90%, "
-    "and p, adjusted for the number of words. Takes some seconds, up to half a minute."
+    "and p, adjusted for the number of words. Takes some seconds for a hundred words; a thousand take minutes."
 )
 
 
 def _tested(
-    fitted: Embeddings, column: str, cluster: str | None, language: str | None, where: dict[str, Any], least: int
+    frame: pd.DataFrame, most: int, column: str, cluster: str | None, language: str | None, where: dict[str, Any]
 ) -> tuple[pd.DataFrame, str]:
+    """The most frequent of the words, by the evidence that they differ: chosen by their counts, p stays what it is."""
     tokens = loading.text()
     clusters = choosing.min_clusters(tokens, cluster) if cluster is not None and tokens is not None else 25
+    rarer = frame[["count_one", "count_two"]].min(axis=1)
+    words = tuple(frame.loc[rarer.sort_values(ascending=False, kind="stable").index[:most], "word"])
+    if len(frame) > most:
+        note(f"Tested are the {most:,} most frequent of {len(frame):,} words.")
     with st.spinner("Reading the text to see which differences would hold in another sample …", show_time=True):
-        frame = loading.tested(str(loading.folder()), column, cluster, clusters, language, loading.fixed(where))
-    whole = len(frame)
-    frame = frame[(frame["count_one"] >= least) & (frame["count_two"] >= least)]
+        found = loading.tested(str(loading.folder()), column, words, cluster, clusters, language, loading.fixed(where))
     options: dict[str, Any] = {"cluster": cluster, "interval": 0.9, "rank": "evidence", "min_clusters": clusters}
-    code = call("fitted.contrast", column, top=whole, **options, language=language, **where)
-    return frame, f'{code}\nframe = frame[frame[["count_one", "count_two"]].min(axis=1) >= {least}]'
+    code = f"frame = {call('fitted.contrast', column, words=list(words), **options, language=language, **where)}"
+    pair = str(frame[column].iloc[0])
+    kept = found[(found[column] == pair) & found["estimate"].notna()]
+    if found[column].nunique() > 1:
+        code += f"\nframe = frame[frame[{literal(column)}] == {literal(pair)}]"
+    return kept.reset_index(drop=True), f'{code}\nframe = frame[frame["estimate"].notna()]'
 
 
 def _filtered(

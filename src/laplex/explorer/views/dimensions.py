@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pandas as pd
@@ -16,7 +15,6 @@ from laplex.explorer.grid import Group, Item, List, show_grid
 from laplex.explorer.showing import draw, heading, offer, section
 from laplex.report import choosing
 
-POLES = (("rich", "poor"), ("war", "peace"), ("good", "bad"), ("strong", "weak"), ("man", "woman"), ("new", "old"))
 PLACED = 14
 RANKED = 3_000  # frequent words among which the most extreme are looked for
 EXTREME = 12
@@ -27,9 +25,7 @@ def show() -> None:
     heading("Dimensions", "Name two poles, and see where words stand between them, and for whom.")
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         language = address.language_box(fitted)
-        plus, minus = _defaults(fitted, language)
-        first = _words(st.text_input("One pole", plus, key="plus", bind="query-params", help=_HELP) or "")
-        second = _words(st.text_input("The other", minus, key="minus", bind="query-params", help=_HELP) or "")
+        first, second = address.pole_boxes(fitted, language)
         groups = [name for name in choosing.compared_columns(fitted) if not fitted.ordered(name)]
         where = address.slice_boxes(fitted, without=groups[:1], every=False)
     axis = (first, second)
@@ -49,22 +45,6 @@ def show() -> None:
             fitted, axis, language, {**where, **{name: fitted.values(name)[0] for name in groups[:1]}}, groups[:1]
         )
     _along(fitted, words, axis, language)
-
-
-_HELP = "One word or several, with commas or spaces between them."
-
-
-def _defaults(fitted: Embeddings, language: str | None) -> tuple[str, str]:
-    vocabulary = fitted.rows.vocabularies[fitted.language(language)]
-    for plus, minus in POLES:
-        if plus in vocabulary and minus in vocabulary:
-            return plus, minus
-    some = loading.telling_words(2, language)
-    return some[0], some[-1]
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in re.split(r"[,;\s]+", text) if word]
 
 
 def _chosen(fitted: Embeddings, language: str | None, poles: list[str]) -> list[str]:
@@ -104,11 +84,11 @@ def _extremes(
     lists = []
     for title, part in ((axis[0], mean.iloc[::-1]), (axis[1], mean)):
         items = [
-            Item(word=str(word), share=abs(float(value)), value=f"{value:+.2f}", mark="")
+            Item(word=str(word), share=abs(float(value)), value=f"{value:+.2f}".replace("-", "−"), mark="")
             for word, value in part.head(EXTREME).items()
         ]
         lists.append(List(title=", ".join(title), note="", items=items))
-    picked = show_grid([Group(title="", lists=lists)], key="extremes")
+    picked = show_grid([Group(title="", lists=lists)], key="extremes", languages=[language] * 2)
     if picked:
         address.go("word", word=picked, language=language)
 
@@ -122,5 +102,5 @@ def _along(fitted: Embeddings, words: list[str], axis: tuple[list[str], list[str
     frame = fitted.project(word, axis, language=language)
     others = [name for name in fitted.columns if name != ordered[0]]
     color = others[0] if len(others) == 1 else None
-    draw(plots.lines(frame, x=ordered[0], color=color, width=620, height=260), alt=f"{word} on the dimension")
+    draw(plots.lines(frame, x=ordered[0], color=color, width=520, height=260), alt=f"{word} on the dimension")
     offer(frame, f"dimension {word}", call("fitted.project", word, axis=axis, language=language), key="along")

@@ -41,7 +41,7 @@ def _figures(fitted: Embeddings) -> None:
         ("Vocabulary", f"{len(fitted):,}"),
         ("Slices", f"{len(fitted.slices):,}"),
         ("Dimensions", f"{fitted.dimensions}"),
-        ("Held-out log likelihood", f"{held_out.iloc[-1]:.3f}" if len(held_out) else None),
+        ("Held-out log likelihood", f"{held_out.iloc[-1]:.3f}".replace("-", "−") if len(held_out) else None),
     ]
     with st.container(horizontal=True, gap="large", key="figures"):
         for name, value in figures:
@@ -75,7 +75,7 @@ def _slices(fitted: Embeddings) -> None:
     labelled = frame.assign(slice=[", ".join(map(str, row[:-1])) or "all" for row in frame.itertuples(index=False)])
     if len(frame) <= BARS:
         draw(
-            plots.bars(labelled[["slice", "tokens"]], x="tokens", y="slice", panels=[], width=340),
+            plots.bars(labelled[["slice", "tokens"]], x="tokens", y="slice", panels=[], width=400),
             alt="Tokens by slice",
         )
     else:

@@ -13,13 +13,14 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading
-from laplex.explorer.coding import call
+from laplex.explorer.coding import Name, call, literal
 from laplex.explorer.grid import by_slice, show_grid
 from laplex.explorer.passages import typical_passages
 from laplex.explorer.showing import draw, heading, offer, plain, section
+from laplex.plots.network import edges
 from laplex.report import choosing
 
-WIDE, HIGH = 440, 230  # pixels of a chart
+WIDE, HIGH = 440, 250  # pixels of a chart
 LISTS = 24  # slices whose neighbors are shown at once
 INTEGERS = ("n", "clusters_one", "clusters_two")
 
@@ -59,7 +60,7 @@ def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[
     columns = list(fitted.columns)
     if len(shown) > 1:
         st.html(
-            '<p class="note"><b style="color: #cf6a1c">Orange</b>: a neighbor in this slice only. '
+            '<p class="note"><b style="color: #e57a22">Orange</b>: a neighbor in this slice only. '
             "Faint: in all of them. The bar and the number are the cosine similarity. Click a word to look at it.</p>"
         )
     keys = [fitted.rows.slices.keys[slice] for slice in shown]
@@ -70,9 +71,15 @@ def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[
     ordered = [name for name in columns if name not in where and name in choosing.ordered_columns(fitted)]
     free = [name for name in columns if name not in where]
     across = ordered[0] if ordered else free[-1] if free else columns[-1] if columns else None
-    show_grid(by_slice(wanted, columns, across, counts), key="neighbors", into="word")
+    groups = by_slice(wanted, columns, across, counts)
+    languages = [language] * max(len(group["lists"]) for group in groups)
+    show_grid(groups, key="neighbors", languages=languages, pick=_look_at)
     code = call("fitted.neighbors", word, k=k, language=language, **where)
     offer(frame, f"neighbors {word}", code, key="neighbors")
+
+
+def _look_at(word: str, _: int) -> None:
+    st.session_state["word"] = word
 
 
 def _counts(fitted: Embeddings, word: str, language: str | None) -> None:
@@ -93,8 +100,11 @@ def _counts(fitted: Embeddings, word: str, language: str | None) -> None:
         )
         chart = plots.bars(named[["slice", "per_million", "count"]], x="per_million", y="slice", panels=[], width=WIDE)
     draw(chart, alt=f"Occurrences of {word} per million words by slice")
-    columns = ", ".join(fitted.columns)
-    offer(frame, f"counts {word}", f"# by {columns}\n" + call("fitted.count", word, language=language), key="counts")
+    index = fitted.language(language)
+    code = f"counts = fitted.counts[{index}]\nframe = fitted.slices.assign(\n    word={literal(word)},"
+    code += f"\n    count=counts[:, fitted.id({literal(word)}, {index})],\n    tokens=counts.sum(1),\n)"
+    code += '\nframe = frame.assign(per_million=1e6 * frame["count"] / frame["tokens"].clip(1))'
+    offer(frame, f"counts {word}", code, key="counts")
 
 
 def count_frame(fitted: Embeddings, word: str, language: str | None) -> pd.DataFrame:
@@ -159,6 +169,10 @@ def _distance_along(fitted: Embeddings, word: str, language: str | None, across:
         )
         measured = "estimate"
         st.caption("Estimate without sampling noise, and 90% intervals. Zero: no difference can be told from chance.")
+        if lacking := list(dict.fromkeys(frame.loc[frame["estimate"].isna(), along].astype(str))):
+            st.caption(plain(f"Nothing for {', '.join(lacking)}: too few use the word there to say how sure it is."))
+            if len(lacking) == frame[along].nunique():
+                return
     shown = frame.drop(columns=[name for name in INTEGERS if name in frame])
     draw(
         plots.lines(
@@ -208,11 +222,16 @@ def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
         options = [keys[slice] for slice in used]
         chosen = st.selectbox("Slice", options, index=used.index(best), key="passages", bind="query-params", width=260)
         slice = used[options.index(str(chosen))]
+    passages = typical_passages(fitted, tokens, word, slice, index)
     lines = [
         f'<p class="passage">{escape(found.left)} <mark>{escape(found.word)}</mark> {escape(found.right)}</p>'
-        for found in typical_passages(fitted, tokens, word, slice, index)
+        for found in passages
     ]
     st.html("".join(lines))
+    code = "import pandas as pd\n\nfrom laplex.explorer.passages import typical_passages\n"
+    code += "from laplex.provenance import tokens_of\n\n"
+    asked = call("typical_passages", Name("fitted"), Name("tokens_of(fitted)"), word, slice=slice, language=index)
+    offer(pd.DataFrame(passages), f"passages {word}", f"{code}frame = pd.DataFrame({asked})", key="passages")
 
 
 def _graph(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any]) -> None:
@@ -223,5 +242,8 @@ def _graph(fitted: Embeddings, word: str, language: str | None, where: dict[str,
         try:
             draw(plots.graph(fitted, word, language=language, **where), alt=f"{word} in the graph of the prior")
             st.caption("Vectors that the model believes to be alike before it reads. Wider lines are stronger beliefs.")
+            asked = call("edges", Name("fitted"), word, language=language, **where)
+            code = f"from laplex.plots.network import edges\n\nframe = {asked}"
+            offer(edges(fitted, word, language=language, **where), f"graph {word}", code, key="edges")
         except LaplexError as error:
             st.caption(plain(str(error)))
