@@ -15,6 +15,7 @@ from typing import Literal
 import laplex as lx
 
 Joins = Literal["word-word", "word-context", "context-context"]
+Likelihood = Literal["cbow", "sgns"]
 Edge = tuple[str, Joins, float]  # list, what it joins, strength
 GRAPHS = ("strong", "weak", "synonyms", "paraphrases", "antonyms")
 
@@ -42,7 +43,7 @@ class Setting:
     graph: tuple[Edge, ...]
     ridge: float = 0.03
     subsample: float = 1e-5
-    likelihood: Literal["cbow", "sgns"] = "cbow"
+    likelihood: Likelihood = "cbow"
     rate: float | None = None
 
     @property

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -27,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 from peers import Gensim
 from report import Report
-from settings import GRAPHS, Setting, candidates, pairs_of, paper
+from settings import GRAPHS, Likelihood, Setting, candidates, pairs_of, paper
 
 import laplex as lx
 
@@ -120,9 +120,11 @@ def analogies(models: Mapping[str, lx.Embeddings], folder: Path) -> pd.DataFrame
     return found.pivot(index="section", columns="model", values="accuracy").loc[:, list(models)]
 
 
-def tables(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, threads: int) -> None:
+def tables(
+    report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, threads: int, likelihoods: Sequence[Likelihood]
+) -> None:
     strong = pairs_of("strong", folder)
-    for likelihood in ("cbow", "sgns"):
+    for likelihood in likelihoods:
         setting = replace(paper, likelihood=likelihood)
         epochs = scale.epochs if likelihood == "cbow" else scale.search_epochs  # SGNS reads every pair on its own
         graph, minutes = fit(tokens, setting, folder, scale, epochs)
@@ -228,6 +230,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--part", choices=["tables", "search"], nargs="+", default=["tables", "search"])
     parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
+    parser.add_argument("--likelihood", choices=["cbow", "sgns"], nargs="+", default=["cbow", "sgns"])
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--threads", type=int, default=2)
     asked = parser.parse_args()
@@ -236,7 +239,7 @@ def main() -> None:
     with Report(asked.out, {**vars(asked), **vars(scale), "graphs": ", ".join(GRAPHS)}) as report:
         tokens = read(asked.data, scale)
         if "tables" in asked.part:
-            tables(report, tokens, asked.data, scale, asked.threads)
+            tables(report, tokens, asked.data, scale, asked.threads, asked.likelihood)
         if "search" in asked.part:
             search(report, tokens, asked.data, scale, asked.quick)
 

@@ -79,11 +79,12 @@ def portions(labellings: NDArray[np.bool_]) -> list[Floats]:
 
 
 def _statistic(one: Floats, two: Floats) -> Floats:
-    """(P) T / f(1−f), from the sums of both groups, each (P, 2D + 2): s, τ, B, W."""
+    """(P) T / f(1−f), from the sums of both groups, each (P, 2D + 2): s, τ, B, W; NaN where a group lacks the word."""
     width = (one.shape[1] - 2) // 2
-    f = one[:, width] / (one[:, width] + two[:, width])
-    total = np.zeros((len(one), width))
-    for side, a in ((one, 1 - f), (two, -f)):
-        ratio = side[:, width] / side[:, -1]
-        total += a[:, None] * (side[:, :width] - ratio[:, None] * side[:, width + 1 : -1])
-    return np.asarray((total**2).sum(1) / (f * (1 - f)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        f = one[:, width] / (one[:, width] + two[:, width])
+        total = np.zeros((len(one), width))
+        for side, a in ((one, 1 - f), (two, -f)):
+            ratio = side[:, width] / side[:, -1]
+            total += a[:, None] * (side[:, :width] - ratio[:, None] * side[:, width + 1 : -1])
+        return np.asarray((total**2).sum(1) / (f * (1 - f)))
