@@ -89,9 +89,8 @@ def main() -> None:
             if name == "senate":
                 frame = frame.sample(fraction=1.0, shuffle=True, seed=1)
             more = [*options[name], "--epochs", str(asked.epochs)]
-            print(
-                f"\n{name}\n\n{compare(name, Path(folder), frame, asked.data, asked.ranks, *more).round(4)}", flush=True
-            )
+            table = compare(name, Path(folder), frame, asked.data, asked.ranks, *more)
+            print(f"\n{name}\n\n{table.round(4).to_string()}", flush=True)
 
 
 if __name__ == "__main__":

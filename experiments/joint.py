@@ -95,7 +95,7 @@ def concepts(
             language=language,
             tokens=tokens,
         )
-        found[language] = frame.set_index("word")[["estimate", "lower", "upper", "p", "n"]]
+        found[language] = frame.dropna(subset="p").set_index("word")[["estimate", "lower", "upper", "p", "n"]]
     rows = []
     for italian, english in zip(translations.left, translations.right, strict=True):
         if italian in found["it"].index and english in found["en"].index and italian != english:
@@ -113,7 +113,7 @@ def concepts(
                     "n_it": int(it["n"]),
                 }
             )
-    whole = pd.DataFrame(rows).dropna(subset="p").sort_values("p", kind="stable")
+    whole = pd.DataFrame(rows).sort_values("p", kind="stable")
     whole = whole.drop_duplicates("english").drop_duplicates("italian")
     whole["p_adjusted"] = stats.false_discovery_control(whole["p"]) if len(whole) else np.nan
     return whole.reset_index(drop=True)
@@ -144,7 +144,8 @@ def run(report: Report, folder: Path, scale: Scale) -> None:
             "year",
             cluster="speaker",
             interval=0.9,
-            min_clusters=scale.clusters,
+            min_clusters=max(2, scale.clusters // 2),  # a year has fewer speakers
+            min_count=50,
             language=language,
             tokens=tokens,
         )
