@@ -213,9 +213,9 @@ def test_no_text_of_a_neutral_table_is_a_formula(texts, name):
     frame = pd.DataFrame({name: texts}, dtype=object)
     safe = exchange.neutral(frame)
     for before, after in zip([name, *texts], [*safe.columns, *safe.iloc[:, 0]]):
-        assert after[:1] not in {*"=+-@\t\r"}
+        assert after[:1] not in {*"=+-@\t\r\n＝＋－＠"}
         assert after in (before, "'" + before)
-        assert (after == before) == (before[:1] not in {*"=+-@\t\r"})
+        assert (after == before) == (before.lstrip("'")[:1] not in {*"=+-@\t\r\n＝＋－＠"})
     assert frame.iloc[:, 0].to_list() == texts
 
 

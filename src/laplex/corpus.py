@@ -356,7 +356,7 @@ def _as_values(column: pl.Series, where: str) -> pl.Series:
         text = pl.select(
             pl.when(whole.fill_null(False))
             .then(column.cast(pl.Int64, strict=False).cast(pl.String))
-            .otherwise(column.fill_nan(None).cast(pl.String))
+            .otherwise(column.fill_nan(None).cast(pl.String).str.replace(r"e(\d)", "e+$1"))  # as Python writes 1e+20
         ).to_series()
     elif isinstance(kind, pl.Datetime):
         text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")

@@ -1,0 +1,203 @@
+"""Bad files, some thousands of them: each gives a result that is right, or an error of laplex's own.
+
+The readers and their oracles are in fuzz/, which goes on for as long as one wants (fuzz/run.py); here each gets a few,
+and what was found there stays.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import laplex as lx
+from laplex import lexicons, storage, word2vec
+from laplex.checkpoint import Checkpoint, Position
+from laplex.evaluation.datasets import read_rated_pairs
+from laplex.tuning.results import Results
+from laplex.vocabulary import Vocabulary
+
+FUZZ = Path(__file__).parents[1] / "fuzz"
+sys.path.insert(0, str(FUZZ))
+
+from mutation import mutate
+from targets import TARGETS, Target
+
+INPUTS = 30  # for each reader
+
+
+@pytest.fixture(scope="module", params=[name for name in TARGETS if "parquet" not in name])
+def reader(request, tmp_path_factory):
+    """A reader and a folder for its files."""
+    target: Target = TARGETS[request.param]
+    folder = tmp_path_factory.mktemp("fuzz")
+    target.prepare(folder)
+    return target, folder
+
+
+@settings(max_examples=INPUTS, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(number=st.integers(0, 2**32))
+@example(number=-1)
+def test_a_bad_file_gives_a_result_that_is_right_or_an_error(number, reader):
+    target, folder = reader
+    random = Random(number)
+    seed = random.choice(target.seeds)
+    data = seed if number < 0 else mutate(seed, random, target.seeds)
+    said = "nothing"
+    try:
+        target.read(folder, data)
+    except lx.LaplexError as error:
+        said = str(error).strip()
+    assert said
+    assert number >= 0 or said == "nothing", "a good file was refused"
+
+
+# What was found
+
+
+@pytest.mark.parametrize(("place", "bit"), [(-394, 16), (-297, 1), (-293, 1), (-289, 1), (-278, 16)])
+def test_a_parquet_file_that_polars_panics_at(place, bit, write):
+    """A panic is no Exception in Python, so it passed through every handler."""
+    path = write("a.parquet", b"")
+    pl.DataFrame({"text": ["a b", "c"]}).write_parquet(path, compression="uncompressed", statistics=False)
+    data = bytearray(path.read_bytes())
+    data[place] ^= bit
+    path.write_bytes(data)
+    with suppress(lx.InputError):  # or it is no longer damaged, if Polars writes it in another way
+        list(lx.read(path).complete_documents())
+
+
+def test_damaged_parquet_files(tmp_path):
+    """In a process of their own: Polars ends its process where a file makes it ask for more memory than there is."""
+    command = [sys.executable, FUZZ / "run.py", "--engine=own", "--target=parquet", "--runs=300", f"--out={tmp_path}"]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert told["tried"] == 300
+    assert told["failures"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "vector"), [(b"5 \xef\xbb\xbf2", None), (b"c\x0b\x0b 4 5", [4, 5]), (b"c\t4 5", [4, 5])]
+)
+def test_a_line_of_vectors_means_the_same_read_fast_or_slowly(line, vector, write):
+    """Polars passed over a mark at the start of the numbers; other white space was part of words, or was not."""
+    for more in (b"", b"\nb c 1 2" if vector else b"\nb c 1"):  # with a space in a word all lines are read slowly
+        path = write("a.vec", line + more)
+        if vector is None:
+            with pytest.raises(lx.InputError, match="is not a number"):
+                word2vec.read(path)
+        else:
+            words, vectors = word2vec.read(path)
+            assert words[0] == "c"
+            assert vectors[0].tolist() == vector
+
+
+@pytest.mark.parametrize("weight", ["1_0", "\u0663", "+-1", "1e400", "nan"])
+@pytest.mark.parametrize("header", ["", "word1,word2,weight\n"])
+def test_a_weight_that_only_python_takes_for_a_number(weight, header, write):
+    """Polars made it null, Python did not mind, and the weight was not a number."""
+    path = write("a.csv", f"{header}dog,hound,0.5\nhot,cold,1\na,b,{weight}\n")
+    try:
+        found = lexicons.read_pairs(path).weight.tolist()
+    except lx.InputError as error:
+        assert f"line {4 if header else 3}" in str(error)  # noqa: PT017, either is right
+    else:
+        assert found == [0.5, 1.0, float(weight)]
+
+
+def test_a_score_that_only_python_takes_for_a_number(write):
+    with pytest.raises(lx.InputError, match=r"line 2: .* is not a word, a word and a score"):
+        read_rated_pairs(write("a.csv", "dog,cat,1\na,b,1_0\n"))
+
+
+def test_a_line_of_rated_pairs_that_is_too_long(write):
+    with pytest.raises(lx.InputError, match="line 2: field larger than field limit"):
+        read_rated_pairs(write("a.csv", f"dog,cat,1\na,b,{'1' * csv.field_size_limit()}1\n"))
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    rows = [{"text": "a b c a b", "party": "D"}, {"text": "a c d", "party": "R"}]
+    return storage.load(lx.Tokens.of(lx.read(rows, metadata=["party"]), min_count=1, quiet=True).folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("ids", lambda ids: ids + 1, "the id of a word"),
+        ("ids", lambda ids: ids - 1, "the id of a word"),
+        ("ids", lambda ids: ids.astype(np.int64), "the type of the ids"),
+        ("offsets", lambda offsets: offsets * 10**12, "where a document begins"),
+        ("offsets", lambda offsets: offsets[::-1].copy(), "where a document begins"),
+        ("offsets", lambda offsets: offsets[:0], "where a document begins"),
+        ("languages", lambda languages: languages + 1, "the language of a document"),
+        ("languages", lambda languages: languages[:1], "the language of a document"),
+        ("codes/party", lambda codes: codes - 1, 'the "party" of a document'),
+    ],
+)
+def test_tokens_whose_arrays_do_not_fit_together(name, change, message, tokens, tmp_path):
+    """Ids beyond the vocabulary went to kernels that do not look; offsets could ask for all memory."""
+    arrays = dict(tokens.arrays)
+    arrays[name] = change(np.array(arrays[name]))
+    storage.save(tmp_path / "bad", "tokens", tokens.settings, arrays)
+    with pytest.raises(lx.StorageError, match=message):
+        lx.Tokens(storage.load(tmp_path / "bad", "tokens"))
+
+
+def test_a_damaged_cache_is_read_anew(tokens, tmp_path):
+    """The text is still there, so nobody need be told to delete anything."""
+    arrays = dict(tokens.arrays) | {"ids": np.array(tokens.arrays["ids"]) + 1}
+    storage.save(tokens.folder, "tokens", tokens.settings, arrays)
+    rows = [{"text": "a b c a b", "party": "D"}, {"text": "a c d", "party": "R"}]
+    again = lx.Tokens.of(lx.read(rows, metadata=["party"]), min_count=1, quiet=True)
+    assert again.digest == tokens.digest
+
+
+def test_a_vocabulary_has_each_word_once():
+    with pytest.raises(lx.InputError, match='the word "b" is there more than once'):
+        Vocabulary(["a", "b", "b"], np.ones(3, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("settings", "arrays"),
+    [
+        ({"identity": {}}, {"theta": np.zeros(2)}),
+        ({"identity": {}, "position": []}, {"theta": np.zeros(2)}),
+        ({"identity": {}, "position": Position().told() | {"piece": -1}}, {"theta": np.zeros(2)}),
+        ({"identity": {}, "position": Position().told() | {"totals": [1.0]}}, {"theta": np.zeros(2)}),
+        ({"identity": {}, "position": Position().told() | {"seconds": None}}, {"theta": np.zeros(2)}),
+        ({"identity": {}, "position": Position().told() | {"other": 1}}, {"theta": np.zeros(2)}),
+        ({"identity": {}, "position": Position().told()}, {"note": np.zeros(2)}),
+        ({"identity": {}, "position": Position().told()}, {"theta": np.zeros(1)}),  # would have been spread over both
+    ],
+)
+def test_a_damaged_checkpoint(settings, arrays, tmp_path):
+    storage.save(tmp_path / "state", "checkpoint", settings, arrays)
+    state = {"theta": np.ones(2)}
+    with pytest.raises(lx.StorageError, match=r"state.* is damaged"):
+        Checkpoint(tmp_path / "state", {}, True).resume(state)
+    assert (state["theta"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "arrays"),
+    [
+        ({}, {}),
+        ({"records": [{"key": "k", "epochs": 1, "seconds": 1.0}]}, {}),
+        ({"records": [{"key": "k", "epochs": 1}]}, {"0": np.zeros(2)}),
+        ({"records": [{"key": "k", "epochs": 1, "seconds": 1.0}]}, {"0": np.zeros(2, np.int8)}),
+    ],
+)
+def test_damaged_results_of_a_tuning(settings, arrays, tmp_path):
+    storage.save(tmp_path / "tuning", "tuning", settings, arrays)
+    with pytest.raises(lx.StorageError, match=r"tuning.* is damaged"):
+        Results(tmp_path / "tuning")
