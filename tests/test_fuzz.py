@@ -16,12 +16,14 @@ from random import Random
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex import lexicons, storage, word2vec
+from laplex import formats, lexicons, storage, word2vec
 from laplex.checkpoint import Checkpoint, Position
 from laplex.evaluation.datasets import read_rated_pairs
 from laplex.tuning.results import Results
@@ -30,8 +32,8 @@ from laplex.vocabulary import Vocabulary
 FUZZ = Path(__file__).parents[1] / "fuzz"
 sys.path.insert(0, str(FUZZ))
 
-from mutation import mutate
-from targets import TARGETS, Target
+from mutation import mutate  # noqa: E402
+from targets import TARGETS, Target  # noqa: E402
 
 INPUTS = 30  # for each reader
 
@@ -77,12 +79,50 @@ def test_a_parquet_file_that_polars_panics_at(place, bit, write):
         list(lx.read(path).complete_documents())
 
 
+def test_a_parquet_file_whose_page_holds_fewer_than_no_values(write):
+    """Polars asked for 2⁶¹ bytes and ended the process."""
+    path = write("a.parquet", b"")
+    pl.DataFrame({"text": ["a b", "c"]}).write_parquet(path, compression="uncompressed", statistics=False)
+    good = path.read_bytes()
+    two, less = b"\x2c\x15\x04", b"\x2c\x15\x03"  # field 5, a struct, whose field 1 is 2, or −2
+    assert two in good
+    path.write_bytes(good.replace(two, less, 1))
+    with pytest.raises(lx.InputError, match=f'"{path}" is damaged: a page at byte .* cannot hold what it says'):
+        lx.read(path)
+
+
+def test_a_parquet_file_of_more_rows_than_its_bytes_can_be(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"text": ["a"] * 2_000_000}).write_parquet(path)
+    assert len(list(lx.read(path).complete_documents())) > 0
+    monkeypatch.setattr(formats, "VALUES_FREELY", 1000)
+    with pytest.raises(lx.InputError, match="2,000,000 rows in "):
+        lx.read(path)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_good_parquet_files_of_others(version, compression, dictionary, tmp_path, monkeypatch):
+    """Every page of them is looked at, and none refused."""
+    looked = []
+    check = formats._check_column
+    monkeypatch.setattr(formats, "_check_column", lambda *given: looked.append(given) or check(*given))
+    table = pa.table({"text": [["a", "b"], [], None, ["ä" * 300]] * 500, "party": ["D", None, "R", ""] * 500})
+    arguments = {"data_page_version": version, "compression": compression, "use_dictionary": dictionary}
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=700, data_page_size=512, **arguments)
+    corpus = lx.read(tmp_path / "a.parquet", metadata=["party"])
+    assert sum(len(batch.frame) for _, batch in corpus.documents()) == 2000
+    assert len(looked) == 2 * 3 * 2  # columns, groups of rows, and times it was opened
+
+
 def test_damaged_parquet_files(tmp_path):
-    """In a process of their own: Polars ends its process where a file makes it ask for more memory than there is."""
+    """In a process of their own, since Polars may end it."""
     command = [sys.executable, FUZZ / "run.py", "--engine=own", "--target=parquet", "--runs=300", f"--out={tmp_path}"]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert told["tried"] == 300
     assert told["failures"] == []
+    assert told["deaths"] == 0
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def explore(
 @app.command(epilog='Example: [bold]laplex report speeches.laplex --words "health tax" --cluster speaker[/bold]')
 def report(
     model: Saved,
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="The file to write, .html or .pdf.")] = Path("report.html"),
     words: Annotated[list[str] | None, typer.Option(help="Words to look at one by one.")] = None,
     column: Annotated[str | None, typer.Option(help="The column to compare; all by default.")] = None,
     cluster: Annotated[
