@@ -20,6 +20,7 @@ ORDER = [
     "storage",
     "checkpoint",
     "word2vec",
+    "pages",
     "formats",
     "sources",
     "periods",
