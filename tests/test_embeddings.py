@@ -128,7 +128,7 @@ def test_close_words_are_found_at_once_among_many():
     words = list(dict.fromkeys("".join(map(chr, row)) for row in letters.tolist()))
     vocabulary = lx.Vocabulary(words, np.arange(len(words), 0, -1))
     word = words[77_777]
-    started = time.monotonic()
+    started = time.process_time()
     close = vocabulary.close(word[:3] + word[4:])
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1  # of the processor: to compare with each word takes many
     assert word in close
