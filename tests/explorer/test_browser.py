@@ -43,10 +43,10 @@ def test_every_page_of_two_languages_is_drawn(visit, bilingual_explorer, path, s
 
 
 def check_page(page, scheme, width):
+    page.locator("[data-testid=stVegaLiteChart] svg, .grid .item").first.wait_for(state="attached", timeout=60_000)
     assert [text for text in page.complaints if PROBES not in text] == []
     assert {urlsplit(url).hostname for url in page.requests if not url.startswith(("data:", "blob:"))} == {"127.0.0.1"}
     assert page.locator("[data-testid=stException]").count() == 0
-    assert page.locator("[data-testid=stVegaLiteChart] svg, .grid .item").count() >= 1
     ground = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert (sum(map(int, ground.removeprefix("rgb(").rstrip(")").split(","))) < 200) == (scheme == "dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -15,6 +15,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -133,7 +134,7 @@ class Trial:
         folder = self.home / f"trial-{self.name}"
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "tmp").mkdir(parents=True)
-        os.environ["TMPDIR"] = str(folder / "tmp")
+        tempfile.tempdir = str(folder / "tmp")
         return folder
 
     def _run(self, folder: Path, moment: int | None = None, seconds: float | None = None) -> dict[str, Any] | None:

@@ -141,7 +141,8 @@ def _layers(drawn: _Drawn, width: int) -> tuple[pd.DataFrame, list[Any]]:
     data = frame[shown].rename(columns=names).assign(_x=across, _series=drawn.label, _panel=drawn.panel)
     title: Any = plain(which.axis_title(frame, drawn.y, title_of(drawn.y)))
     if drawn.panels is not None:
-        title = textwrap.wrap(title, _TITLE)
+        rows = textwrap.wrap(title, _TITLE)
+        title = rows if len(rows) > 1 else title
     scale = alt.Scale(domain=list(drawn.domain()), nice=False, zero=False)
     y = alt.Y(field=names[drawn.y], type="quantitative", title=title, scale=scale, axis=_Y_AXIS)
     many = len(drawn.series) > DISTINCT
