@@ -15,12 +15,14 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from polars.selectors import by_name
 
 import laplex as lx
 from laplex import lexicons, pages, storage, word2vec
@@ -163,6 +165,53 @@ def test_a_score_that_only_python_takes_for_a_number(write):
 def test_a_line_of_rated_pairs_that_is_too_long(write):
     with pytest.raises(lx.InputError, match="line 2: field larger than field limit"):
         read_rated_pairs(write("a.csv", f"dog,cat,1\na,b,{'1' * csv.field_size_limit()}1\n"))
+
+
+NAMES = ["", "*", "^a", "a$", " a", "a/text", "literal", "len"]
+
+
+@pytest.mark.parametrize("way", ["csv", "jsonl", "parquet", "pandas", "polars", "arrow", "dicts"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_of_any_name(name, way, tmp_path):
+    """pandas writes its index as a column without a name, for which Polars made up another."""
+    frame = pd.DataFrame({"text": ["x", "y", "z"], "a": ["1", "2", "3"], name: ["4", None, "6"]})
+    source = tmp_path / f"a.{way}"
+    if way == "csv":
+        frame.to_csv(source, index=False)
+        name = name.strip()
+        if name == "a":
+            return  # two of them
+    elif way == "jsonl":
+        frame.to_json(source, orient="records", lines=True)
+    elif way == "parquet":
+        pl.DataFrame(frame.to_dict("list")).write_parquet(source)
+    else:
+        ways = {"pandas": frame, "polars": pl.DataFrame(frame.to_dict("list")), "arrow": pa.table(frame)}
+        source = ways.get(way, frame.to_dict("records"))
+    corpus = lx.read(source, metadata="all", missing="drop")
+    documents = [
+        row for _, batch in corpus.complete_documents() for row in batch.frame.select(by_name("a", name)).rows()
+    ]
+    assert documents == [("1", "4"), ("3", "6")]
+    found = lx.Tokens.of(corpus.where(**{name: "6"}), min_count=1, quiet=True)
+    assert (found.values("a"), found.values(name), len(found)) == (["3"], ["6"], 1)
+
+
+@pytest.mark.parametrize("way", ["pandas", "polars", "dicts"])
+def test_a_name_that_is_a_pattern(way):
+    """Polars gave the columns that it matches."""
+    frame = pd.DataFrame({"text": ["x"], "a": ["1"], "^a$": ["4"]})
+    source = {"pandas": frame, "polars": pl.DataFrame(frame.to_dict("list"))}.get(way, frame.to_dict("records"))
+    assert len(list(lx.read(source, metadata=["a"]).documents())) == 1
+    with pytest.raises(lx.InputError, match=r"a column named .* which Polars takes for a pattern: rename it"):
+        list(lx.read(source, metadata="all").documents())
+    with pytest.raises(lx.InputError, match="which Polars takes for a pattern"):
+        lexicons.read_pairs(pl.DataFrame({"^a$": ["x"], "b": ["y"]}))
+
+
+def test_a_name_that_laplex_uses_itself():
+    with pytest.raises(lx.InputError, match="a column with a NUL character in its name"):
+        lx.read([{"text": "a", "\0text": "b"}], metadata="all")
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import isnan
+from operator import or_
 from typing import Any, Literal
 
 import pandas as pd
@@ -76,6 +78,8 @@ def read(
         Tokenizer(tokenizer, lowercase),
         missing == "drop",
     )
+    if any("\0" in name for name in part.wanted):
+        raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
     unknown = [name for name in part.wanted if name not in opened.columns]
     if unknown:
         raise InputError(
@@ -92,7 +96,7 @@ class Where:
     values: tuple[str, ...]
 
     def apply(self, frame: pl.DataFrame, where: str) -> pl.DataFrame:
-        return frame.filter(pl.col(self.column).is_in(self.values))
+        return frame.filter(frame[self.column].is_in(self.values))
 
 
 @dataclass(frozen=True)
@@ -129,13 +133,9 @@ class Part:
         """Batches with TEXT, LANGUAGE and metadata as strings, null where missing."""
         for batch in self.source.batches(self.wanted):
             where = f"document {batch.first:,} of {batch.place} or soon after"
-            frame = pl.DataFrame(
-                [
-                    _as_text(batch.frame[self.text], where).alias(TEXT),
-                    self._languages(batch.frame, where).alias(LANGUAGE),
-                    *(_as_values(batch.frame[name], where) for name in self.metadata),
-                ]
-            )
+            columns = {name: _as_values(batch.frame[name], where) for name in self.metadata}
+            text, languages = _as_text(batch.frame[self.text], where), self._languages(batch.frame, where)
+            frame = pl.DataFrame({TEXT: text, LANGUAGE: languages, **columns})
             for step in self.steps:
                 frame = step.apply(frame, where)
             yield replace(batch, frame=frame)
@@ -218,11 +218,11 @@ class Corpus:
         example = ""
         needed = [LANGUAGE, *self.columns]
         for part, batch in self.documents():
-            gaps = batch.frame.select(pl.col(needed).is_null())
-            if any(gaps[name].any() for name in needed):
-                whole = ~gaps.select(pl.any_horizontal(needed)).to_series()
+            gaps = {name: batch.frame[name].is_null() for name in needed}
+            if any(gap.any() for gap in gaps.values()):
+                whole = ~reduce(or_, gaps.values())
                 if not part.drop_missing:
-                    lacking.update({name: int(gaps[name].sum()) for name in needed})
+                    lacking.update({name: int(gap.sum()) for name, gap in gaps.items()})
                     example = example or _show(batch, whole.arg_min() or 0)
                 batch = replace(batch, frame=batch.frame.filter(whole))
             yield part, batch

@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
+from polars.selectors import by_name
 
 from laplex.errors import InputError, quote
 from laplex.pages import check_pages
@@ -227,7 +228,7 @@ class Parquet(Format):
             rows = pl.scan_parquet(path, glob=False)
             whole = max(rows.select(pl.len()).collect().item(), 1)
             done = 0
-            for frame in in_batches(rows.select(columns)):
+            for frame in in_batches(rows.select(by_name(*columns))):  # as it is written: "^a$" is a name
                 done += len(frame)
                 yield frame, done / whole
 
@@ -303,7 +304,8 @@ def _frames(rows: Iterable[list[Any]], columns: Sequence[str], name: str = "") -
 
 def _frame(rows: list[list[Any]], columns: Sequence[str], name: str, done: int) -> pl.DataFrame:
     values = zip(*rows, strict=True) if columns else []
-    return pl.DataFrame([series_of(column, list(v), name, done) for column, v in zip(columns, values, strict=True)])
+    # by name, since Polars gives a list of columns names of its own where theirs are empty
+    return pl.DataFrame({column: series_of(column, list(v), name, done) for column, v in zip(columns, values)})
 
 
 def series_of(name: str, values: list[Any], place: str = "", done: int = 0) -> pl.Series:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.selectors import by_name
 
 from laplex import formats
 from laplex.errors import InputError, quote
@@ -30,6 +31,13 @@ class Batch:
     place: str
     first: int
     share: float | None
+
+    def __post_init__(self) -> None:
+        pattern = next((name for name in self.frame.columns if name.startswith("^") and name.endswith("$")), None)
+        if pattern is not None:
+            raise InputError(
+                f'{self.place} has a column named "{pattern}", which Polars takes for a pattern: rename it'
+            )
 
 
 class Source(ABC):
@@ -107,6 +115,8 @@ class Frame(Source):
         if twice:
             raise InputError(f"the frame has more than one column named {quote(twice)}: rename them")
         self._polars = None if self._pandas is not None else frame.lazy() if _is_polars(frame) else pl.from_arrow(frame)
+        if isinstance(self._polars, pl.DataFrame):
+            self._polars.columns = names  # as they are, also empty ones
         self.columns = tuple(names)
         self.name = f"a {type(frame).__module__.split('.')[0]} frame"
 
@@ -120,14 +130,14 @@ class Frame(Source):
     def _polars_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
         assert self._polars is not None
         with formats.reading(self.name):
-            for frame in formats.in_batches(self._polars.lazy().select(columns)):  # type: ignore[union-attr]
+            for frame in formats.in_batches(self._polars.lazy().select(by_name(*columns))):  # type: ignore[union-attr]
                 yield frame, None
 
     def _pandas_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
         whole = len(self._pandas)  # type: ignore[arg-type]
         for start in range(0, whole, formats.ROWS):
             piece = self._pandas.iloc[start : start + formats.ROWS]  # type: ignore[union-attr]
-            series = [_from_pandas(name, piece[_label(piece, name)]) for name in columns]
+            series = {name: _from_pandas(name, piece[_label(piece, name)]) for name in columns}
             yield pl.DataFrame(series), min(1.0, (start + formats.ROWS) / whole)
 
     def identity(self, columns: Sequence[str]) -> str:
@@ -137,7 +147,7 @@ class Frame(Source):
     def _types(self, columns: Sequence[str]) -> list[Any]:
         if self._pandas is not None:
             return [self._pandas[_label(self._pandas, name)].dtype for name in columns]
-        return self._polars.lazy().select(columns).collect_schema().dtypes()  # type: ignore[union-attr]
+        return self._polars.lazy().select(by_name(*columns)).collect_schema().dtypes()  # type: ignore[union-attr]
 
 
 class Documents(Source):

@@ -81,7 +81,7 @@ class Settings(NamedTuple):
 
 @intrinsic
 def _prefetch(context, lanes, array, row):
-    """Ask for a row of a 2-d array before it is needed: one cache line for each of `lanes`."""
+    """Ask for a row of a 2-d array before it is needed, one cache line for each of `lanes`."""
 
     def build(ctx, builder, signature, args):
         values = ctx.make_array(signature.args[1])(ctx, builder, args[1])
@@ -90,7 +90,7 @@ def _prefetch(context, lanes, array, row):
         call = builder.module.declare_intrinsic(
             "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         )
-        to_read_soon = [ir.Constant(word, value) for value in (0, 3, 1)]
+        to_read_soon = [ir.Constant(word, value) for value in (0, 2, 1)]  # into the second cache: the first is full
         data = builder.bitcast(values.data, byte)
         for line in range(lanes.count):
             offset = builder.add(start, ctx.get_constant(types.intp, 64 * line))
