@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from laplex.engines.kernels import LANE, F, fast, logistic, logistic_one, products, seeded, subsample, uniform
 
-TILE = 8  # words for which the background is read at once
+TILE = 16  # words for which the background is read at once
+EIGHT = 8  # contexts whose squares are added at once
 BLOCK = 64  # positions of the background whose scores are computed at once
 
 
@@ -85,21 +86,42 @@ def _window_sum(lanes, alpha, kept, i, low, high, h):
         h[d] = F(0.0)
     for j in range(low, high):
         if j != i:
+            word = kept[j]  # read in the inner loop, it would keep it from being vectorised
             for d in range(LANE * len(lanes)):
-                h[d] += alpha[kept[j], d]
+                h[d] += alpha[word, d]
 
 
 @fast
-def _add_square(lanes, h, weight, square):
-    """The lower triangle of square += weight h hᵀ."""
+def _add_square(lanes, h, weight, pending, filled, k, squares):
+    """The lower triangle of squares[k] += weight h hᵀ, once EIGHT have come together, since a square is large."""
+    root = np.sqrt(weight)
+    place = filled[k]
+    for d in range(LANE * len(lanes)):
+        pending[k, place, d] = root * h[d]
+    filled[k] = place + 1
+    if filled[k] == EIGHT:
+        _empty(lanes, pending, filled, k, squares)
+
+
+@fast
+def _empty(lanes, pending, filled, k, squares):
+    """Add what is pending of squares[k]."""
+    for j in range(filled[k], EIGHT):
+        for d in range(LANE * len(lanes)):
+            pending[k, j, d] = F(0.0)
+    filled[k] = 0
+    rows, square = pending[k], squares[k]
     for a in range(LANE * len(lanes)):
-        x = weight * h[a]
+        x0, x1, x2, x3 = rows[0, a], rows[1, a], rows[2, a], rows[3, a]
+        x4, x5, x6, x7 = rows[4, a], rows[5, a], rows[6, a], rows[7, a]
         for b in range(a + 1):
-            square[a, b] += x * h[b]
+            low = x0 * rows[0, b] + x1 * rows[1, b] + x2 * rows[2, b] + x3 * rows[3, b]
+            high = x4 * rows[4, b] + x5 * rows[5, b] + x6 * rows[6, b] + x7 * rows[7, b]
+            square[a, b] += low + high
 
 
 @fast
-def _add_occurrence(lanes, h, rho, word, pair, chance, s, tau, squares, state):
+def _add_occurrence(lanes, h, rho, word, pair, chance, s, tau, pending, filled, squares, state):
     score = F(0.0)
     for d in range(LANE * len(lanes)):
         score += rho[word, d] * h[d]
@@ -108,7 +130,8 @@ def _add_occurrence(lanes, h, rho, word, pair, chance, s, tau, squares, state):
         s[pair, d] += (F(1.0) - sigma) * h[d]
     tau[pair] += F(1.0) - sigma
     if uniform(state) < chance[word]:
-        _add_square(lanes, h, sigma * (F(1.0) - sigma) / min(F(1.0), chance[word]), squares[word])
+        weight = sigma * (F(1.0) - sigma) / min(F(1.0), chance[word])
+        _add_square(lanes, h, weight, pending, filled, word, squares)
 
 
 @fast
@@ -116,7 +139,8 @@ def occurrences(lanes, text, asked, first, last, kept, s, tau, squares):
     """Add what units `first` up to `last` say where the words stand. `squares` (n, W, W) is the thread's own."""
     ids, offsets, documents, unit_start, keep, alpha, window, single, seed = text
     place, rho, start, units, chance = asked
-    h = np.empty(LANE * len(lanes), np.float32)
+    total = np.empty(LANE * len(lanes), np.float32)
+    pending, filled = np.empty((len(rho), EIGHT, LANE * len(lanes)), np.float32), np.zeros(len(rho), np.int64)
     pair = np.zeros(len(rho), np.int64)
     seen = np.full(len(rho), -1, np.int64)
     for unit in range(first, last):
@@ -138,12 +162,18 @@ def occurrences(lanes, text, asked, first, last, kept, s, tau, squares):
                 if single:
                     for j in range(low, high):
                         if j != i:
+                            h = alpha[kept[j]]
                             _add_occurrence(
-                                lanes, alpha[kept[j]], rho, word, pair[word], chance, s, tau, squares, state
+                                lanes, h, rho, word, pair[word], chance, s, tau, pending, filled, squares, state
                             )
                 else:
-                    _window_sum(lanes, alpha, kept, i, low, high, h)
-                    _add_occurrence(lanes, h, rho, word, pair[word], chance, s, tau, squares, state)
+                    _window_sum(lanes, alpha, kept, i, low, high, total)
+                    _add_occurrence(
+                        lanes, total, rho, word, pair[word], chance, s, tau, pending, filled, squares, state
+                    )
+    for word in range(len(rho)):
+        if filled[word]:
+            _empty(lanes, pending, filled, word, squares)
 
 
 @fast
@@ -165,8 +195,9 @@ def sample(lanes, text, chance, first, last, kept, counts, start, contexts):
                     for j in range(low, high):
                         if j != i and uniform(state) < chance:
                             if write:
+                                word = kept[j]
                                 for d in range(LANE * len(lanes)):
-                                    contexts[start[unit] + found, d] = alpha[kept[j], d]
+                                    contexts[start[unit] + found, d] = alpha[word, d]
                             found += 1
                 elif uniform(state) < chance:
                     if write:
@@ -201,15 +232,36 @@ def background(lanes, contexts, start, rho, rows, sums, weights, squares, wanted
             for k in range(TILE):
                 sigma[begin + i, k] = scores[i, k]
                 total[k] += scores[i, k] * (F(1.0) - scores[i, k])
-    state = seeded(seed)
     for unit in range(len(start) - 1):
-        for i in range(start[unit], start[unit + 1]):
+        for i in range(start[unit], start[unit + 1], 4):
+            # four positions at once, since a sum is read and written for each; beyond the unit's they weigh nothing
+            last = start[unit + 1] - 1
+            i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+            e1, e2, e3 = F(i + 1 <= last), F(i + 2 <= last), F(i + 3 <= last)
             for k in range(TILE):
-                weight, row = sigma[i, k], rows[k, unit]
-                weights[row] += weight
+                row = rows[k, unit]
+                w0, w1, w2, w3 = sigma[i, k], e1 * sigma[i1, k], e2 * sigma[i2, k], e3 * sigma[i3, k]
+                weights[row] += (w0 + w1) + (w2 + w3)
                 for d in range(width):
-                    sums[row, d] += weight * contexts[i, d]
-                v = weight * (F(1.0) - weight)
-                chance = F(min(1.0, wanted * v / max(total[k], 1e-30)))
-                if uniform(state) < chance:
-                    _add_square(lanes, contexts[i], v / chance, squares[k])
+                    early = w0 * contexts[i, d] + w1 * contexts[i1, d]
+                    sums[row, d] += early + (w2 * contexts[i2, d] + w3 * contexts[i3, d])
+    _add_curvature(lanes, contexts, sigma, total, wanted, squares, seeded(seed))
+
+
+@fast
+def _add_curvature(lanes, contexts, sigma, total, wanted, squares, state):
+    """Add σ(1−σ) h hᵀ of about `wanted` positions: one for every so much of σ(1−σ), which it stands for."""
+    pending, filled = np.empty((TILE, EIGHT, LANE * len(lanes)), np.float32), np.zeros(TILE, np.int64)
+    for k in range(TILE):
+        step = F(max(total[k] / wanted, 1e-30))
+        done = step * uniform(state)
+        for i in range(len(contexts)):
+            v = sigma[i, k] * (F(1.0) - sigma[i, k])
+            if v >= step:
+                _add_square(lanes, contexts[i], v, pending, filled, k, squares)
+                continue
+            done += v
+            if done >= step:
+                done -= step
+                _add_square(lanes, contexts[i], step, pending, filled, k, squares)
+        _empty(lanes, pending, filled, k, squares)

@@ -67,7 +67,8 @@ def smoothed_p(statistics: Floats) -> float:
     spread = float(others.std(ddof=1))
     if not spread > 0:
         return float("nan")
-    freedom = 8 / max(float(stats.skew(others)), 1e-3) ** 2
+    standard = (others - others.mean()) / others.std()
+    freedom = 8 / max(float((standard**3).mean()), 1e-3) ** 2
     z = (statistics[0] - float(others.mean())) / spread
     return float(stats.chi2.sf(max(freedom + np.sqrt(2 * freedom) * z, 0.0), freedom))
 

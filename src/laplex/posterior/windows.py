@@ -57,8 +57,9 @@ def _write(text, kept, i, length, out):
         out[d] = np.float32(0.0)
     for j in range(max(0, i - text.window), min(length, i + text.window + 1)):
         if j != i:
+            word = kept[j]  # read in the inner loop, it would keep it from being vectorised
             for d in range(len(out)):
-                out[d] += text.alpha[kept[j], d]
+                out[d] += text.alpha[word, d]
 
 
 @fast
