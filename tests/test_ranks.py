@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,11 @@ import pytest
 import small
 
 import laplex as lx
-from laplex.engines.ranks import _homes, _joined, _together
+from laplex.engines.cpu import draws
+from laplex.engines.ranks import _homes, _joined, _together, read_here
 from laplex.errors import LaplexError
+from laplex.problem import make_problem
+from laplex.rows import Rows
 from laplex.world import World, _meet
 
 torch = pytest.importorskip("torch")
@@ -82,6 +86,52 @@ def test_several_ranks_come_as_far_as_one(folder, alone, ranks):
     if ranks == 2:  # of 18 words four ranks move each at every merge, and agree less; two seeds agree by .93
         products = [(m.matrix(party="D") @ m.matrix(party="D").T).ravel() for m in (alone, together)]
         assert np.corrcoef(*products)[0, 1] > 0.8
+
+
+def test_two_ranks_with_a_device_each_come_as_far_as_one(folder):
+    more = ("--epochs", "6", "--engine", "torch", "--device", "cpu")
+    models = {str(ranks): fitted(folder, ranks, f"torch{ranks}", *more) for ranks in (0, 2)}
+    text = lx.read(folder / "corpus.csv", metadata=["party"])
+    one, two = lx.evaluation.held_out(models, text, quiet=True)["log_likelihood"]
+    assert two > one - 0.02 * abs(one)
+
+
+def test_a_strong_belief_on_several_devices_is_as_strong_as_on_one(folder):
+    """A slice has one owner here, and every rank sweeps over all edges: together they must not pull more often."""
+    more = ("--epochs", "6", "--engine", "torch", "--device", "cpu", "--group-strength", "300")
+    apart = []
+    for ranks in (0, 3):
+        model = fitted(folder, ranks, f"strong{ranks}", *more)
+        vectors = np.stack([model.matrix(party=party) for party in "DRI"])
+        apart.append(float(np.linalg.norm(vectors - vectors.mean(0)) / np.linalg.norm(vectors.mean(0))))
+    assert 0.5 < apart[1] / apart[0] < 2
+
+
+class Watched(World):
+    """Remembers what a rank gave to the sum, or gives another sum back."""
+
+    def __init__(self, whole=None):
+        self.whole, self.mine = whole, None
+
+    def total(self, mine):
+        self.mine = mine
+        return mine if self.whole is None else self.whole
+
+
+def test_the_shares_of_ranks_in_the_readings_of_a_row_add_up(folder):
+    tokens = lx.Tokens.of(lx.read(folder / "corpus.csv", metadata=["party"]), min_count=1, quiet=True)
+    rows = Rows(tokens.vocabularies, tokens.slices(["party"]))
+    problem = make_problem(lx.Model(vary=["party"], dimensions=8), tokens, rows, 0.1, 1)
+    whole = Watched()
+    np.testing.assert_allclose(read_here(problem, whole), 1.0)
+    drawn = np.bincount(problem.slot, minlength=problem.parameters) * draws(problem)
+    np.testing.assert_allclose(whole.mine, problem.visits + drawn, rtol=1e-5)
+    odd = np.arange(len(problem.held_out)) % 2 == 1
+    shares = [
+        read_here(replace(problem, held_out=problem.held_out | other), Watched(whole.mine)) for other in (odd, ~odd)
+    ]
+    np.testing.assert_allclose(sum(shares), 1.0, rtol=1e-5)
+    assert 0.3 < shares[0].min() <= shares[0].max() < 0.7
 
 
 def test_a_rank_that_is_killed_is_started_again_and_the_run_goes_on(folder):

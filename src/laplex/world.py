@@ -59,6 +59,7 @@ class _Ranks(World):
             from torch import distributed
         except ImportError:
             raise InputError('several processes work together by PyTorch: pip install "laplex[torch]"') from None
+        self._device = _own_device()
         if not distributed.is_initialized():
             from torch.distributed.distributed_c10d import PrefixStore
             from torch.distributed.rendezvous import rendezvous
@@ -66,7 +67,8 @@ class _Ranks(World):
             store, rank, size = next(rendezvous("env://"))
             # torchrun starts ranks again beside what is left in its store of those that died
             store = PrefixStore(_meet(store, rank, size), store)
-            distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
+            backend = "cpu:gloo,cuda:nccl" if self._device.type == "cuda" else "gloo"
+            distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         self.sent = 0
 
@@ -85,20 +87,29 @@ class _Ranks(World):
         import torch
 
         flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
-        sizes = torch.tensor([len(part) for part in flat])
+        sizes = torch.tensor([len(part) for part in flat], device=self._device)
         coming = torch.empty_like(sizes)
         torch.distributed.all_to_all_single(coming, sizes)
-        given = torch.from_numpy(np.concatenate(flat))
-        taken = torch.empty(int(coming.sum()), dtype=torch.uint8)
+        given = torch.from_numpy(np.concatenate(flat)).to(self._device)
+        taken = torch.empty(int(coming.sum()), dtype=torch.uint8, device=self._device)
         torch.distributed.all_to_all_single(taken, given, coming.tolist(), sizes.tolist())
         self.sent += len(given) - len(flat[self.rank])
-        return np.split(taken.numpy(), np.cumsum(coming.numpy())[:-1])
+        return np.split(taken.cpu().numpy(), np.cumsum(coming.cpu().numpy())[:-1])
 
     def spread(self, array: NDArray[Any]) -> None:
         import torch
 
         torch.distributed.broadcast(torch.from_numpy(array), 0)
         self.sent += array.nbytes * (self.size - 1) if self.rank == 0 else 0
+
+
+def _own_device() -> Any:
+    """Where rows lie while they travel: this rank's own GPU, if every rank of this machine has one."""
+    import torch
+
+    if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= torch.cuda.device_count():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return torch.device("cpu")
 
 
 def _meet(store: Any, rank: int, size: int) -> str:

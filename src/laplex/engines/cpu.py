@@ -24,6 +24,7 @@ from laplex.engines.unread import solve
 from laplex.graph import Graph
 from laplex.problem import Problem
 
+PIECE = 20_000  # tokens that a thread takes at once
 PRIOR_VISITS = 16  # a row takes its prior at about so many of its visits in an epoch, however frequent it is
 
 
@@ -79,7 +80,7 @@ def _aligned(rows: int, width: int) -> NDArray[np.float32]:
 class Cpu:
     """A problem made ready for the kernels."""
 
-    def __init__(self, problem: Problem, state: State, piece: int = 20_000) -> None:
+    def __init__(self, problem: Problem, state: State, piece: int = PIECE) -> None:
         self.problem = problem
         self.state = state
         self._text = kernels.Text(
@@ -171,6 +172,9 @@ class Cpu:
     def pull(self) -> None:
         """The state is what is worked on."""
 
+    def push(self, rows: NDArray[np.int64]) -> None:
+        """The state is what is worked on."""
+
 
 def _cut_into_visits(problem: Problem, note: NDArray[np.float32]) -> kernels.Edges:
     """Cut the prior into what each visit of a row gets.
@@ -181,7 +185,7 @@ def _cut_into_visits(problem: Problem, note: NDArray[np.float32]) -> kernels.Edg
     """
     graph, rows = problem.graph, len(problem.graph)
     unread = problem.visits == 0
-    visits = np.where(unread, _draws(problem), problem.visits)
+    visits = np.where(unread, draws(problem), problem.visits)
     chance = np.minimum(1.0, PRIOR_VISITS / np.maximum(visits, 1e-12)) * (visits > 0)
     note[:rows, kernels.CHANCE] = chance * ~unread
     note[:rows, kernels.UNREAD] = chance * unread
@@ -202,15 +206,15 @@ def _cut_into_visits(problem: Problem, note: NDArray[np.float32]) -> kernels.Edg
     )
 
 
-def _draws(problem: Problem) -> NDArray[np.float64]:
+def draws(problem: Problem) -> NDArray[np.float64]:
     """(P) How often a parameter is drawn as a negative in an epoch, if a block draws as many as it has tokens."""
     sizes = np.diff(problem.offsets) * ~problem.held_out
     starts, place = np.unique(problem.word_start, return_inverse=True)
     tokens = np.bincount(place, sizes)
     language = np.zeros(len(starts), np.int64)
     language[place] = problem.language
-    draws = np.zeros(len(problem.slot))
+    drawn = np.zeros(len(problem.slot))
     for begin, number, size in zip(starts.tolist(), language.tolist(), tokens.tolist(), strict=True):
         noise = problem.noise[slice(*problem.vocabulary_start[number : number + 2])]
-        draws[begin : begin + len(noise)] += size * noise
-    return np.bincount(problem.slot, draws, problem.parameters).astype(np.float64)
+        drawn[begin : begin + len(noise)] += size * noise
+    return np.bincount(problem.slot, drawn, problem.parameters).astype(np.float64)

@@ -17,12 +17,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.engines import kernels
-from laplex.engines.cpu import Cpu, State
+from laplex.engines.cpu import State, draws
 from laplex.engines.epoch import Epoch
 from laplex.problem import Problem
 from laplex.world import World
@@ -83,15 +84,55 @@ def deal(problem: Problem, world: World) -> Problem:
     )
 
 
-class Ranks:
-    """The CPU engine of one rank among several. Its pieces are the merges of an epoch."""
+def read_here(problem: Problem, world: World) -> NDArray[np.float64]:
+    """(P) The share of all readings of a row, also as a negative, that are this rank's own."""
+    own = draws(problem)
+    lengths = np.diff(problem.offsets)
+    for low in range(0, len(lengths), AT_ONCE):
+        some = slice(low, min(low + AT_ONCE, len(lengths)))
+        ids = problem.ids[problem.offsets[some.start] : problem.offsets[some.stop]]
+        kept = problem.keep[np.repeat(problem.vocabulary_start[problem.language[some]], lengths[some]) + ids]
+        kept = kept * np.repeat(~problem.held_out[some], lengths[some])
+        for starts in (problem.word_start, problem.context_start):
+            own += np.bincount(problem.slot[np.repeat(starts[some], lengths[some]) + ids], kept, len(own))
+    share: NDArray[np.float64] = own / np.maximum(world.total(own), 1e-300)
+    return share
 
-    def __init__(self, problem: Problem, state: State, world: World, merge_tokens: int) -> None:
+
+class Engine(Protocol):
+    """The engine of one rank, which trains on its own documents."""
+
+    @property
+    def pieces(self) -> int: ...
+
+    def compile(self) -> None: ...
+
+    def run(
+        self,
+        epoch: Epoch,
+        report: Callable[[float], None],
+        begin: int = 0,
+        seconds: float = math.inf,
+        end: int | None = None,
+    ) -> tuple[int, NDArray[np.float64]]: ...
+
+    def pull(self) -> None: ...
+
+    def push(self, rows: NDArray[np.int64]) -> None: ...
+
+
+class Ranks:
+    """The engine of one rank among several. Its pieces are the merges of an epoch."""
+
+    def __init__(
+        self, problem: Problem, state: State, world: World, merge_tokens: int, make: Callable[[int], Engine]
+    ) -> None:
+        """`make` gives the engine, whose pieces have at most so many tokens."""
         self.state = state
         self.problem = problem
         self._world = world
         # pieces small enough for as many merges as there are to be
-        self._engine = Cpu(problem, state, piece=max(1, min(20_000, int(problem.offsets[-1]) // (4 * MERGES))))
+        self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MERGES)))
         self._before = State(state.theta.copy(), state.note.copy())
         self._wanted = [np.frombuffer(text, np.bool_) for text in world.texts(self._readable().tobytes())]
         self._home = _homes(self._wanted)
@@ -131,6 +172,7 @@ class Ranks:
 
             _, read = self._engine.run(epoch, report, first, end=last)
             totals += read
+            self._engine.pull()
             self.merge()
             late = self._world.total(np.array([float(time.monotonic() - started > seconds)]))
             if late.any():
@@ -166,6 +208,7 @@ class Ranks:
             rows, vectors, acc = _unpacked(part, state.theta.shape[1])
             for one in (state, before):
                 one.theta[rows], one.note[rows, kernels.ACC] = vectors, acc
+            self._engine.push(rows)
 
     def _moved(self) -> NDArray[np.bool_]:
         """(P) The rows that this rank has moved since the last merge."""

@@ -13,6 +13,7 @@ share N negatives, M window.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,13 +39,16 @@ SWEEPS = 16  # of the prior in an epoch
 OFTEN = 64  # visits of a row in a batch from which on its step is damped
 PORTION = 65_536  # edges or rows of a sweep that are worked off at once
 WATCHED = 32  # the log likelihood is computed for one batch of so many
+PIECE = 1_000_000  # tokens that are on the device at once
 BATCHES = {"cpu": 4096, "mps": 16_384, "cuda": 65_536}
 
 
 def device_of(name: str | None) -> torch.device:
-    """The device asked for, or the best there is."""
+    """The device asked for, or the best there is; ranks on one machine have a GPU each."""
     if name is None:
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    if name == "cuda" and "LOCAL_RANK" in os.environ and torch.cuda.device_count():
+        name = f"cuda:{int(os.environ['LOCAL_RANK']) % torch.cuda.device_count()}"
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
@@ -75,13 +79,15 @@ class Torch:
         device: str | None = None,
         precision: Precision = "full",
         batch: int | None = None,
-        piece: int = 1_000_000,
+        piece: int = PIECE,
+        share: NDArray[np.float64] | None = None,
     ) -> None:
+        """`share` (P) is how much of a row's reading, and so of its prior, is due here, if there are other ranks."""
         self.problem = problem
         self.device = device_of(device)
         self.mixed = precision == "mixed"
         size = batch or BATCHES.get(self.device.type, BATCHES["cpu"])
-        self._texts = Pieces(problem, self.device, size, piece)
+        self._texts = Pieces(problem, self.device, size, max(size, piece))
         self.state = state
         rows = len(state.theta) + 1
         self.theta = torch.zeros(rows, problem.dimensions, device=self.device)
@@ -92,16 +98,21 @@ class Torch:
         self._slot = torch.from_numpy(np.append(problem.slot, rows - 1).astype(np.int64)).to(self.device)
         chance, other = alias_tables(problem)
         self._chance, self._other = (torch.from_numpy(table).to(self.device) for table in (chance, other))
-        self._edges = self._matched(problem.graph)
-        self._ridge = torch.from_numpy(np.append(problem.graph.diagonal, 0.0).astype(np.float32)).to(self.device)
+        share = np.ones(problem.parameters) if share is None else share
+        self._edges = self._matched(problem.graph, share)
+        ridge = np.append(problem.graph.diagonal * share, 0.0).astype(np.float32)
+        self._ridge = torch.from_numpy(ridge).to(self.device)
 
-    def _matched(self, graph: Graph) -> list[Edges]:
+    def _matched(self, graph: Graph, share: NDArray[np.float64]) -> list[Edges]:
         moves = ~graph.directed & (graph.second < len(graph))
         first, second = graph.first.astype(np.int64), graph.second.astype(np.int64)
         found = []
+        visits = np.append(np.maximum(self.problem.visits, 1e-12), np.zeros(len(graph.targets)))
+        read = visits * np.append(share, np.zeros(len(graph.targets)))
+        due = (read[first] + read[second]) / (visits[first] + visits[second])
         whole = matchings(first, second, len(graph) + len(graph.targets))
         for chosen in (part[i : i + PORTION] for part in whole for i in range(0, len(part), PORTION)):
-            weight = np.minimum(graph.weight[chosen] / SWEEPS, 1e30)
+            weight = np.minimum(graph.weight[chosen] * due[chosen] / SWEEPS, 1e30)
             arrays = (first, second, weight, graph.sign, moves)
             parts = [array if array is weight else array[chosen] for array in arrays]
             kinds = (np.int64, np.int64, np.float32, np.float32, np.float32)
@@ -120,16 +131,28 @@ class Torch:
         self.state.theta[:, : self.problem.dimensions] = self.theta[:-1].cpu().numpy()
         self.state.note[:, ACC] = self.acc[:-1].cpu().numpy()
 
+    def push(self, rows: NDArray[np.int64]) -> None:
+        """Copy some vectors and accumulators from the state to the device."""
+        there = torch.from_numpy(rows).to(self.device)
+        vectors, acc = self.state.theta[rows, : self.problem.dimensions], self.state.note[rows, ACC]
+        self.theta.index_copy_(0, there, torch.from_numpy(vectors).to(self.device))
+        self.acc.index_copy_(0, there, torch.from_numpy(acc).to(self.device))
+
     def run(
-        self, epoch: Epoch, report: Callable[[float], None], begin: int = 0, seconds: float = math.inf
+        self,
+        epoch: Epoch,
+        report: Callable[[float], None],
+        begin: int = 0,
+        seconds: float = math.inf,
+        end: int | None = None,
     ) -> tuple[int, NDArray[np.float64]]:
         """A pass over the text from piece `begin` of its order on; as the CPU engine's."""
         if self.device.type == "cpu":
             torch.set_num_threads(epoch.threads)
         totals = np.zeros(3)
         started = time.monotonic()
-        number = begin
-        while number < self.pieces and (time.monotonic() - started < seconds or number == begin):
+        number, last = begin, self.pieces if end is None else end
+        while number < last and (time.monotonic() - started < seconds or number == begin):
             totals += self._read(epoch, number, report)
             number += 1
         return number, totals

@@ -24,8 +24,9 @@ from laplex.training.choices import Training
 from laplex.world import world
 
 if TYPE_CHECKING:  # Numba is loaded only where there is something to compute
-    from laplex.engines.cpu import State
+    from laplex.engines.cpu import Cpu, State
     from laplex.engines.rotation import Rotation
+    from laplex.engines.torch import Torch
 
 Watch = Callable[[float, str], None]
 HELD_OUT_TOKENS = 100_000  # so many of them are enough to judge by
@@ -68,8 +69,8 @@ class Estimation:
         if world().size > 1:
             from laplex.engines import ranks
 
-            if training.engine != "cpu" or training.inference != "map":
-                raise InputError('several processes take engine="cpu" and inference="map"')
+            if training.engine == "reference" or training.inference != "map":
+                raise InputError('several processes take engine="cpu" or "torch" and inference="map"')
             problem = ranks.deal(problem, world())
         self.problem = problem
         self.training = training
@@ -173,19 +174,27 @@ class Estimation:
         return state
 
     def _engine(self, problem: Problem, state: State) -> Engine:
-        if self.training.engine == "torch":
-            try:
-                from laplex.engines.torch import Torch
-            except ModuleNotFoundError:
-                raise InputError('engine="torch" needs PyTorch: pip install "laplex[torch]"') from None
-            return Torch(problem, state, device=self.training.device, precision=self.training.precision)
+        make = self._torch(problem, state) if self.training.engine == "torch" else _cpu(problem, state)
         if world().size > 1:
             from laplex.engines.ranks import Ranks
 
-            return Ranks(problem, state, world(), self.training.merge_tokens)
-        from laplex.engines.cpu import Cpu
+            return Ranks(problem, state, world(), self.training.merge_tokens, make)
+        return make(None)
 
-        return Cpu(problem, state)
+    def _torch(self, problem: Problem, state: State) -> Callable[[int | None], Torch]:
+        try:
+            from laplex.engines.torch import PIECE, Torch
+        except ModuleNotFoundError:
+            raise InputError('engine="torch" needs PyTorch: pip install "laplex[torch]"') from None
+        share = None
+        if world().size > 1:
+            from laplex.engines.ranks import read_here
+
+            share = read_here(problem, world())
+        device, precision = self.training.device, self.training.precision
+        return lambda piece: Torch(
+            problem, state, device=device, precision=precision, piece=min(piece or PIECE, PIECE), share=share
+        )
 
     def _epoch(self, number: int) -> Epoch:
         training = self.training
@@ -243,6 +252,12 @@ class Estimation:
         more = [{"epoch": len(history) + number} | record for number, record in enumerate(more, 1)]
         say(f"deviations found: ELBO {more[-1]['elbo']:,.0f}", quiet=self.quiet)
         return mean, history + more, spread
+
+
+def _cpu(problem: Problem, state: State) -> Callable[[int | None], Cpu]:
+    from laplex.engines.cpu import PIECE, Cpu
+
+    return lambda piece: Cpu(problem, state, min(piece or PIECE, PIECE))
 
 
 def _record(
