@@ -34,8 +34,9 @@ from planted import planted
 from separate import separate
 from trial import BANDS, PRIOR, SOURCES, Trial, begin, enough, permuted, read, show, table_of
 
+from laplex.posterior.comparison import Draws
 from laplex.posterior.evidence import Rotated, analytic_p, effect, losses, rotate, scale_of, share_of, step_of
-from laplex.posterior.groups import joint_p, permuted_by, spread, trend_p
+from laplex.posterior.groups import joint_p, permuted_by, slope_along, spread, trend_p
 from laplex.posterior.permutation import counted_p, evened, smoothed_p
 from laplex.posterior.permutation import permuted as under_labellings
 from laplex.posterior.tables import Table
@@ -112,17 +113,26 @@ def _answers(
     return answer
 
 
+OWN = Draws(np.zeros((0, 0), np.int16), False, 999, [8])  # as by default for documents
+
+
 def null_by_document(trial: Trial, times: int) -> pd.DataFrame:
     units = trial.units(None)
 
-    def ask(table: Table) -> float:
-        rotated = rotate(table)
+    def ask(table: Table) -> tuple[float, float]:
+        rotated, one = rotate(table), table.label == 0
         if len(trial.source.values) == 2:
-            return analytic_p(rotated, table.label == 0, PRIOR)
-        return joint_p(rotated, table.label, 3, step_of(rotated.spectrum, PRIOR, 1 / 6))
+            formula = analytic_p(rotated, one, PRIOR)
+            p = OWN.p(rotated, table.label, lambda t, x, y: under_labellings(t, x == 0, PRIOR, y == 0), lambda: formula)
+            return p, formula
+        scale = step_of(rotated.spectrum, PRIOR, 1 / 6)
+        formula = joint_p(rotated, table.label, 3, scale)
+        p = OWN.p(rotated, table.label, lambda t, x, y: permuted_by(t, x, y, scale, 3, spread), lambda: formula)
+        return p, formula
 
-    p = [list(trial.read(some).run(trial.numbers, ask)) for some in permuted(units, times, 4)]
-    return table_of("by document", np.array(p), trial.bands)
+    p = np.array([list(trial.read(some).run(trial.numbers, ask)) for some in permuted(units, times, 4)])
+    names = ("by document", "by document, formula")
+    return pd.concat([table_of(name, p[:, :, i], trial.bands) for i, name in enumerate(names)])
 
 
 def null_of_drift(trial: Trial, times: int) -> pd.DataFrame:
@@ -130,13 +140,17 @@ def null_of_drift(trial: Trial, times: int) -> pd.DataFrame:
     documents = gather(trial.tokens, "quarter", None, 0, {})
     x = np.linspace(-0.5, 0.5, len(documents.labels))
 
-    def ask(table: Table) -> float:
-        return trend(rotate(table), table.label)
+    def ask(table: Table) -> tuple[float, float]:
+        rotated = rotate(table)
+        formula, scale = trend(rotated, table.label), step_of(rotated.spectrum, PRIOR, float(np.var(x)))
+        along = slope_along(x)
+        p = OWN.p(rotated, table.label, lambda t, y, z: permuted_by(t, y, z, scale, len(x), along), lambda: formula)
+        return p, formula
 
     def trend(table: Rotated, label: NDArray[np.int64]) -> float:
         return trend_p(table, label, x, step_of(table.spectrum, PRIOR, float(np.var(x))))
 
-    p = [list(trial.read(some).run(trial.numbers, ask)) for some in permuted(documents, times, 4)]
+    p = np.array([list(trial.read(some).run(trial.numbers, ask)) for some in permuted(documents, times, 4)])
     clusters = gather(trial.tokens, "quarter", trial.source.cluster, 0, {})
     random = np.random.default_rng(7)
     turned = [random.random(int(clusters.cluster.max()) + 1) < 0.5 for _ in range(times)]
@@ -152,7 +166,7 @@ def null_of_drift(trial: Trial, times: int) -> pd.DataFrame:
     q = np.array(list(trial.read(clusters, whole=True).run(trial.numbers, ask_reversed)))
     who = trial.source.cluster
     names = {f"reversed, by {who}": q[:, :, 0].T, f"reversed, by {who} and quarter": q[:, :, 1].T}
-    tables = [table_of("by document", np.array(p), trial.bands)]
+    tables = [table_of(f"by document{more}", p[:, :, i], trial.bands) for i, more in enumerate(("", ", formula"))]
     return pd.concat(tables + [table_of(name, values, trial.bands) for name, values in names.items()])
 
 

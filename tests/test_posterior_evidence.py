@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from laplex.posterior.comparison import Draws
 from laplex.posterior.evidence import (
     Effect,
     Rotated,
@@ -19,7 +22,7 @@ from laplex.posterior.evidence import (
     scale_of,
     share_of,
 )
-from laplex.posterior.permutation import counted_p, evened, permuted, smoothed_p
+from laplex.posterior.permutation import among_owners, counted_p, evened, permuted, smoothed_p
 from laplex.posterior.tables import Table
 
 CLUSTERS, SIZE = 80, 6
@@ -105,6 +108,55 @@ def test_permuted_statistics_are_those_of_the_labels():
         expected.append((difference(made, side, 1.0, 0.5) ** 2).sum() / (f * (1 - f)))
     np.testing.assert_allclose(found, expected)
     assert counted_p(found) == pytest.approx(np.mean(np.array(expected) >= expected[0] * (1 - 1e-9)))
+
+
+def without_the_word(made, share):
+    """The table of a word that only some clusters have."""
+    absent = np.random.default_rng(0).random(len(made.tau)) < share
+    return replace(made, here=np.where(absent[:, None], 0.0, made.here), tau=np.where(absent, 0.0, made.tau)), absent
+
+
+def test_labels_exchanged_among_those_who_have_the_word_are_permutations():
+    made, one = table(np.random.default_rng(3), tilt=0.2)
+    made, absent = without_the_word(made, 0.6)
+    label = np.where(one, 4, 9)
+    small, labels, labellings = among_owners(made, label, 50, [1])
+    assert len(small.tau) == (~absent).sum() + 2
+    whole = np.tile(label, (50, 1))
+    whole[:, ~absent] = labellings[:, :-2]
+    assert (np.sort(whole, axis=1) == np.sort(label)).all()
+    assert (labellings[:, -2:] == [4, 9]).all()
+    assert len(np.unique(labellings, axis=0)) > 45
+    by_label = [
+        (labelled == 4).astype(float) @ np.column_stack([t.here, t.tau, t.around, t.weight])
+        for t, labelled in ((made, whole), (small, labellings))
+    ]
+    np.testing.assert_allclose(*by_label)
+    assert permuted(small, labels == 4, 1.0, labellings == 4)[0] == pytest.approx(
+        permuted(made, one, 1.0, whole == 4)[0]
+    )
+
+
+def test_a_word_of_few_among_many_is_called_different_as_often_as_it_says():
+    draws = Draws(np.zeros((0, 0), np.int16), False, 199, [1])
+    found = []
+    for seed in range(300):
+        made, one = table(np.random.default_rng(seed))
+        made, _ = without_the_word(made, 0.5)
+        label = np.where(one, 0, 1)
+        found.append(draws.p(made, label, lambda t, x, y: permuted(t, x == 0, 1.0, y == 0), lambda: 0.0))
+    at_5, at_1 = shares(found)
+    assert 0.02 < at_5 < 0.085
+    assert at_1 < 0.03
+
+
+def test_a_word_of_many_has_its_p_by_the_formula():
+    made, one = table(np.random.default_rng(1), clusters=1200)
+    for own, few in ((0, False), (199, False), (199, True)):
+        draws = Draws(np.zeros((0, 0), np.int16), False, own, [1])
+        asked = without_the_word(made, 0.5)[0] if few else made
+        p = draws.p(asked, np.where(one, 0, 1), lambda t, x, y: permuted(t, x == 0, 1.0, y == 0), lambda: 2.0)
+        assert (p == 2.0) != few
 
 
 def test_labels_of_a_word_that_is_more_frequent_in_a_group_can_be_permuted():

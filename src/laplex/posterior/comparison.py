@@ -9,39 +9,54 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.posterior import groups
 from laplex.posterior.evidence import Effect, Rotated, analytic_p, effect, rotate, step_of
-from laplex.posterior.permutation import counted_p, permuted, smoothed_p
+from laplex.posterior.permutation import among_owners, counted_p, permuted, smoothed_p
+from laplex.posterior.request import Request
 from laplex.posterior.tables import Floats, Pass, Table
+
+MANY = 1_000  # units that have a word, for which the formula is right
 
 Answer = tuple[float, Effect]
 NOTHING: Answer = (float("nan"), Effect(float("nan"), float("nan"), float("nan")))
 
 
+Statistics = Callable[[Rotated, NDArray[Any], NDArray[Any]], Floats]  # from a table, its labels and other labellings
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Other labellings of the units that are compared; with none of them, p comes from a formula."""
+    """Other labellings: of all units, or if these are many, of those that have a word, if these are few.
+
+    Of many that have it p comes from a formula.
+    """
 
     labellings: NDArray[np.int16]  # (P, m)
     counted: bool  # are labellings counted, or is p the tail of a smooth curve through them?
+    own: int  # labellings of the units that have a word, where the others have none
+    seed: Sequence[int]
 
-    def p(self, statistics: Callable[[NDArray[np.int16]], Floats], formula: Callable[[], float]) -> float:
-        if not len(self.labellings):
-            return formula()
-        found = statistics(self.labellings)
-        return counted_p(found) if self.counted else smoothed_p(found)
+    def p(
+        self, table: Rotated, label: NDArray[np.int64], statistics: Statistics, formula: Callable[[], float]
+    ) -> float:
+        if len(self.labellings):
+            found = statistics(table, label, self.labellings)
+            return counted_p(found) if self.counted else smoothed_p(found)
+        if self.own and np.count_nonzero(table.tau) <= MANY:
+            return smoothed_p(statistics(*among_owners(table, label, self.own, self.seed)))
+        return formula()
 
 
-def draw(label: NDArray[np.int64], count: int, counted: bool, seed: Sequence[int]) -> Draws:
-    """Labels of units, permuted."""
-    labellings = np.tile(label.astype(np.int16), (count, 1))
+def draw(request: Request, label: NDArray[np.int64], seed: Sequence[int]) -> Draws:
+    """Labels of units, permuted as often as is asked for."""
+    labellings = np.tile(label.astype(np.int16), (request.draws, 1))
     np.random.default_rng(seed).permuted(labellings, axis=1, out=labellings)
-    return Draws(labellings, counted)
+    return Draws(labellings, request.options.counted, request.own_draws, seed)
 
 
 class Comparison(Protocol):
@@ -69,7 +84,8 @@ class Pair:
         if not _everywhere(part, np.where(one, 0, 1), 2):
             return NOTHING
         p = self.draws.p(
-            lambda labellings: permuted(part, one, prior, labellings == self.one),
+            *(part, label[inside]),
+            lambda table, label, others: permuted(table, label == self.one, prior, others == self.one),
             lambda: analytic_p(part, one, prior),
         )
         return p, effect(part, one, prior)
@@ -93,7 +109,8 @@ class Joint:
         # groups of equal size, which knows nothing of the labels
         scale = step_of(part.spectrum, float(np.mean(list(priors.values()))), 1 / (2 * size))
         p = self.draws.p(
-            lambda labellings: groups.permuted_by(part, place, labellings, scale, size, groups.spread),
+            *(part, place),
+            lambda table, label, others: groups.permuted_by(table, label, others, scale, size, groups.spread),
             lambda: groups.joint_p(part, place, size, scale),
         )
         return p, groups.joint_effect(part, place, size, priors)
@@ -117,7 +134,8 @@ class Trend:
         scale = step_of(table.spectrum, prior, self.variance)
         along = groups.slope_along(self.x)
         p = self.draws.p(
-            lambda labellings: groups.permuted_by(table, label, labellings, scale, size, along),
+            *(table, label),
+            lambda table, label, others: groups.permuted_by(table, label, others, scale, size, along),
             lambda: groups.trend_p(table, label, self.x, scale),
         )
         return p, groups.trend_effect(table, label, self.x, prior)

@@ -70,8 +70,9 @@ def contrast(
     - by default from 999 permutations of the labels of clusters, and not by counting them, but as the tail of a smooth
       curve through them, so that it can be smaller than 1/1000: of a hundred speakers one may have a third of a
       word's occurrences, and no formula is right for that;
-    - from a formula where clusters are more than 2,000, as documents are, or have several labels; `permutations=0`
-      asks for it;
+    - where clusters are more than 2,000, as documents are, in the same way for a word that at most 1,000 of them have,
+      among which labels are permuted, and from a formula for more frequent words;
+    - from a formula where clusters have several labels; `permutations=0` asks for it;
     - with `permutations=999`, from so many labellings by counting: the share under which a word differs as much. This
       is exact if clusters could have had each other's labels; a word that is clearly more frequent at a value is first
       made equally frequent, since frequency is no difference.
@@ -98,7 +99,7 @@ def _pair_by_pair(request: Request, text: Pass, labels: Sequence[int]) -> list[p
     for one, two in combinations(labels, 2):
         enough = _enough(request, counts[:, [one, two]], clusters[:, [one, two]])
         inside = np.isin(request.units.label, [one, two])
-        draws = draw(request.units.label[inside], request.draws, request.options.counted, _seed(request, one, two))
+        draws = draw(request, request.units.label[inside], _seed(request, one, two))
         pairs.append(Pair(one, two, enough, _charges(request, one, two), draws))
     request.say_untested(np.any([pair.tested for pair in pairs], axis=0), " at a value")
     frames = []
@@ -125,7 +126,7 @@ def _all_at_once(request: Request, text: Pass, labels: Sequence[int]) -> list[pd
     request.say_untested(enough, " at a value")
     priors = {(one, two): _charges(request, many[one], many[two]) for one, two in combinations(range(len(many)), 2)}
     places = np.searchsorted(many, units.label[np.isin(units.label, many)])
-    draws = draw(places, request.draws, request.options.counted, _seed(request, *many))
+    draws = draw(request, places, _seed(request, *many))
     (found,) = answers(text, [Joint(many, enough, priors, draws)])
     return [listed(request, "all", found, counts.sum(1), clusters.min(1))]
 

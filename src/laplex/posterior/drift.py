@@ -75,7 +75,7 @@ def drift(
     n, clusters = text.counts()[0].sum(1), _clusters(text)
     tested = (n >= min_count) & (clusters >= min_clusters)
     request.say_untested(tested)
-    draws = draw(request.units.label, request.draws, options.counted, [seed, 7])
+    draws = draw(request, request.units.label, [seed, 7])
     trend = Trend(x, float(np.var(x[request.units.label])), tested, prior, draws)
     (found,) = answers(text, [trend])
     return ranked(request, [listed(request, f"{values[0]} – {values[-1]}", found, n, clusters)])

@@ -51,6 +51,32 @@ def evened(table: Rotated, label: NDArray[Any], labellings: NDArray[Any], labels
     return replace(table, around=factor[:, None] * table.around, weight=factor * table.weight)
 
 
+def among_owners(
+    table: Rotated, label: NDArray[np.int64], count: int, seed: Sequence[int]
+) -> tuple[Rotated, NDArray[np.int64], NDArray[np.int16]]:
+    """A table, its labels and (count, m) labellings in which only units that have the word exchange theirs.
+
+    Units without it, which are most documents, keep their labels: they say something of the background alone, and are
+    one row for each label. That is a part of all permutations, so it is as exact as these.
+    """
+    owners = table.tau > 0
+    values, place = np.unique(label, return_inverse=True)
+    others = [(place == i) & ~owners for i in range(len(values))]
+    small = Rotated(
+        np.concatenate([table.here[owners], np.zeros((len(values), table.here.shape[1]))]),
+        np.concatenate([table.tau[owners], np.zeros(len(values))]),
+        np.concatenate([table.around[owners], [table.around[side].sum(0) for side in others]]),
+        np.concatenate([table.weight[owners], [table.weight[side].sum() for side in others]]),
+        np.arange(owners.sum() + len(values)),
+        table.spectrum,
+    )
+    labels = np.concatenate([label[owners], values])
+    labellings = np.tile(labels.astype(np.int16), (count, 1))
+    mine = labellings[:, : owners.sum()]
+    mine[:] = np.random.default_rng(seed).permuted(mine, axis=1)
+    return small, labels, labellings
+
+
 def counted_p(statistics: Floats) -> float:
     """The share of labellings under which T is at least as large as it is, the first among them."""
     if not np.isfinite(statistics).all():

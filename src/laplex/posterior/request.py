@@ -82,6 +82,11 @@ class Request:
             return self.options.permutations
         return DRAWS if self.units.nested and len(self.units) <= FEW else 0
 
+    @property
+    def own_draws(self) -> int:
+        """How often labels are permuted among the units that have a word."""
+        return DRAWS if self.options.permutations is None and self.units.nested and not self.draws else 0
+
     def read(self, pooled: Embeddings | None) -> Pass:
         """The text, made ready; contexts without labels are fitted if none are given."""
         options = self.options
