@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -150,6 +151,21 @@ def test_a_rank_that_is_killed_is_started_again_and_the_run_goes_on(folder):
     assert process.returncode == 0, said[-3000:]
     assert "going on after epoch" in said
     assert len(lx.load(folder / "killed").history) == 60
+
+
+def test_a_disk_that_is_full_at_a_checkpoint_stops_all_ranks(folder, tmp_path):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "none", str(tmp_path)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a small disk can be had by root alone")
+    try:
+        started = time.monotonic()
+        done = run(folder, 2, "full", "--epochs", "200", "--checkpoint", str(tmp_path / "state"))
+        assert time.monotonic() - started < 200  # nobody waits for the rank that ended
+        assert done.returncode != 0
+        assert re.search(r"cannot write .*state.*No space left", done.stderr)
+        assert not (folder / "full").exists()
+    finally:
+        subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
 
 
 def test_another_number_of_ranks_does_not_go_on(folder):
