@@ -140,7 +140,7 @@ def _score(part: Part, drawn: NDArray[np.int64], model: Vectors, rule: _Rule, st
     scores = np.zeros(len(alpha))
     for token, given in _inputs(alpha, part.document, rule):
         for low in range(0, len(token), AT_ONCE):
-            some, x = token[low : low + AT_ONCE], given[low : low + AT_ONCE]
+            some, x = token[low : low + AT_ONCE], given[low : low + AT_ONCE].astype(np.float32)
             own = model.theta[model.slot[word[some] + part.ids[some]]]
             others = model.theta[model.slot[word[some, None] + drawn[some]]]
             scores[some] += log_expit(np.einsum("nd,nd->n", own, x))
@@ -150,18 +150,17 @@ def _score(part: Part, drawn: NDArray[np.int64], model: Vectors, rule: _Rule, st
 
 def _inputs(alpha: Floats, document: NDArray[np.int64], rule: _Rule) -> Iterator[tuple[NDArray[np.int64], Floats]]:
     """Tokens, and the vectors that they are to be predicted from: one for CBOW, one for each context for SGNS."""
-    total = np.zeros_like(alpha)
-    for shift in range(1, min(rule.window, len(alpha) - 1) + 1):
-        together = document[shift:] == document[:-shift]
-        if rule.likelihood == "cbow":
-            total[shift:] += alpha[:-shift] * together[:, None]
-            total[:-shift] += alpha[shift:] * together[:, None]
-        else:
-            before = np.flatnonzero(together)
-            yield before + shift, alpha[before]
-            yield before, alpha[before + shift]
     if rule.likelihood == "cbow":
-        yield np.arange(len(alpha)), total
+        sums = np.concatenate([np.zeros((1, alpha.shape[1])), np.cumsum(alpha, axis=0)])
+        place = np.arange(len(alpha))
+        low = np.maximum(place - rule.window, np.searchsorted(document, document, "left"))
+        high = np.minimum(place + rule.window + 1, np.searchsorted(document, document, "right"))
+        yield place, sums[high] - sums[low] - alpha
+        return
+    for shift in range(1, min(rule.window, len(alpha) - 1) + 1):
+        before = np.flatnonzero(document[shift:] == document[:-shift])
+        yield before + shift, alpha[before]
+        yield before, alpha[before + shift]
 
 
 def _frame(sums: dict[str, Floats], lengths: NDArray[np.int64]) -> pd.DataFrame:
