@@ -28,8 +28,7 @@ from laplex.engines.epoch import Epoch
 from laplex.problem import Problem
 from laplex.world import World
 
-MERGES, MORE = 16, 64  # merges of an epoch, at least: few where a rank has little text, since each takes its time
-OFTEN = 10_000  # tokens of a rank for each merge up to MORE
+MERGES = 16  # in an epoch, at least
 AT_ONCE = 65_536  # rows that are compared at once
 
 
@@ -133,13 +132,12 @@ class Ranks:
         self.problem = problem
         self._world = world
         # pieces small enough for as many merges as there are to be
-        self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MORE)))
+        self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MERGES)))
         self._before = State(state.theta.copy(), state.note.copy())
         self._wanted = [np.frombuffer(text, np.bool_) for text in world.texts(self._readable().tobytes())]
         self._home = _homes(self._wanted)
         tokens = int(world.total(np.array([int(problem.offsets[-1])]))[0])
-        own = tokens / world.size
-        self.pieces = max(MERGES, min(MORE, int(own / OFTEN)), math.ceil(own / merge_tokens))
+        self.pieces = max(MERGES, math.ceil(tokens / world.size / merge_tokens))
 
     def _readable(self) -> NDArray[np.bool_]:
         """(P) The rows that this rank can read: those of its text, and what edges join to them."""
