@@ -28,6 +28,7 @@ import laplex as lx
 from laplex import lexicons, pages, storage, word2vec
 from laplex.checkpoint import Checkpoint, Position
 from laplex.evaluation.datasets import read_rated_pairs
+from laplex.tokens import Slices
 from laplex.tuning.results import Results
 from laplex.vocabulary import Vocabulary
 
@@ -250,6 +251,40 @@ def test_a_damaged_cache_is_read_anew(tokens, tmp_path):
     rows = [{"text": "a b c a b", "party": "D"}, {"text": "a c d", "party": "R"}]
     again = lx.Tokens.of(lx.read(rows, metadata=["party"]), min_count=1, quiet=True)
     assert again.digest == tokens.digest
+
+
+def change_settings(folder, name, value):
+    path = folder / storage.MANIFEST
+    manifest = json.loads(path.read_text())
+    manifest["settings"][name] = value
+    path.write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("what", ["columns", "languages"])
+@pytest.mark.parametrize("names", [[2**63], "a", [["a"]], ["a", "a"], {"a": 1}, None])
+def test_a_model_whose_columns_or_languages_have_no_names(what, names, tmp_path):
+    """A number for a name came as far as printing the model."""
+    lx.Embeddings.of([Vocabulary(["a"], np.ones(1, np.int64))], [np.ones((1, 2))]).save(tmp_path / "m")
+    change_settings(tmp_path / "m", what, names)
+    with pytest.raises(lx.StorageError, match=f"is damaged: its {what} are"):
+        lx.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("what", "names"), [("columns", ["\ud800"]), ("languages", ["\ud800"]), ("slices", [["\ud800"]])]
+)
+def test_a_model_with_half_a_character_in_a_name(what, names, tmp_path):
+    """pandas raised an error of its own when a table was made of it."""
+    slices = Slices(("party",), (("D",),), np.empty(0, np.int32))
+    lx.Embeddings.of([Vocabulary(["a"], np.ones(1, np.int64))], [np.ones((1, 2))], slices=slices).save(tmp_path / "m")
+    change_settings(tmp_path / "m", what, names)
+    with pytest.raises(lx.StorageError, match=r"is damaged: .* surrogates not allowed"):
+        lx.load(tmp_path / "m")
+
+
+def test_a_vocabulary_has_no_half_characters():
+    with pytest.raises(lx.InputError, match=r"the word 'b\\udc00' holds half a character"):
+        Vocabulary(["a", "b\udc00"], np.ones(2, np.int64))
 
 
 def test_a_vocabulary_has_each_word_once():

@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from laplex import StorageError, storage
+from laplex import StorageError, Tokens, read, storage
+from laplex.checkpoint import Checkpoint, Position
+from laplex.tuning.results import Results
 
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
 
@@ -196,6 +198,62 @@ def test_a_save_killed_before_its_manifest_does_not_block_the_folder(folder):
     (folder / storage.MANIFEST).unlink()
     storage.save(folder, "thing", {}, {"a": np.arange(4)})
     assert storage.load(folder).arrays["a"].tolist() == [0, 1, 2, 3]
+
+
+def orphan(folder):
+    """Arrays that no manifest names, as a save leaves them that is killed before it deletes the old ones."""
+    path = folder / f"arrays-{'0' * 32}.safetensors"
+    path.touch()
+    return path
+
+
+def test_what_a_killed_save_has_left_is_cleared_up(folder):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    part = folder / f".part-{socket.gethostname()}-{dead.pid}-00000000"
+    part.touch()
+    left = orphan(folder)
+    storage.clear_up(folder)
+    assert not part.exists()
+    assert not left.exists()
+    assert storage.load(folder).arrays["a"].tolist() == [0, 1, 2]
+
+
+def test_nothing_is_cleared_up_while_somebody_writes(folder):
+    left = orphan(folder)
+    with storage._shared(folder):
+        storage.clear_up(folder)
+    assert left.exists()
+
+
+def test_nothing_is_cleared_up_where_the_manifest_is_damaged_or_missing(folder, tmp_path):
+    os.truncate(folder / storage.MANIFEST, 40)
+    storage.clear_up(folder)
+    assert arrays_of(folder).exists()
+    storage.clear_up(tmp_path / "none")
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "tuning", "tokens"])
+def test_a_run_that_was_killed_at_its_very_end_leaves_nothing_over(kind, tmp_path):
+    """It finds all that it wants, and so it does not save again."""
+
+    def run():
+        if kind == "checkpoint":
+            state = {"theta": np.ones(2)}
+            known = Checkpoint(tmp_path / kind, {}, True)
+            if not known.resume(state).history:
+                known.save(state, Position([{"epoch": 1}]))
+        elif kind == "tuning":
+            Results(tmp_path / kind)
+        else:
+            Tokens.of(read([{"text": "a b"}]), min_count=1, cache=tmp_path, quiet=True)
+
+    run()
+    [folder] = tmp_path.iterdir()
+    left = orphan(folder)
+    run()
+    assert not left.exists()
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_a_folder_with_other_things_is_not_written_to(tmp_path):

@@ -73,6 +73,7 @@ class Checkpoint:
                 array[:] = saved.arrays[name]
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f'"{saved.folder}" is damaged: {error} is missing or wrong; delete it') from None
+        storage.clear_up(saved.folder)  # a run that was at its end saves nothing more
         within = f" and {position.piece:,} pieces of the next" if position.piece else ""
         say(f"going on after epoch {len(position.history)}{within}", quiet=self._quiet)
         return position

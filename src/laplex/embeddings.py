@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,12 +176,12 @@ def load(folder: str | os.PathLike[str]) -> Embeddings:
     saved = storage.load(folder, "embeddings")
     arrays, settings = saved.arrays, saved.settings
     try:
-        keys = tuple(tuple(str(value) for value in key) for key in settings["slices"])
-        slices = Slices(tuple(settings["columns"]), keys, arrays["slice_of_document"])
+        keys = tuple(_whole(key) for key in settings["slices"])
+        slices = Slices(_names(settings, "columns"), keys, arrays["slice_of_document"])
         if any(len(key) != len(slices.columns) for key in keys) or not _within(slices.of_document, 0, len(slices)):
             raise ValueError("its slices")
         vocabularies, counts = [], []
-        for i, language in enumerate(settings["languages"]):
+        for i, language in enumerate(_names(settings, "languages")):
             words = storage.unpack(arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"])
             counts.append(_of_kind(arrays[f"counts/{i}"], "iu", (len(slices), len(words))))
             vocabularies.append(Vocabulary(words, counts[i].sum(0), language))
@@ -198,6 +198,21 @@ def load(folder: str | os.PathLike[str]) -> Embeddings:
         )
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
+
+
+def _names(settings: dict[str, Any], what: str) -> tuple[str, ...]:
+    """The names of columns or languages, if they are a list of texts, each once."""
+    names = settings[what]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError(f"its {what} are {names!r}")
+    return _whole(names)
+
+
+def _whole(texts: Iterable[Any]) -> tuple[str, ...]:
+    """The texts; ValueError if there is half a character in one, which no table can hold."""
+    found = tuple(str(text) for text in texts)
+    "".join(found).encode()
+    return found
 
 
 def _of_kind(array: NDArray[Any], kinds: str, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from laplex.corpus import Corpus
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, quote, whole
 from laplex.evaluation.nearest import nearest
 from laplex.graph import Graph
 from laplex.model import Model
 from laplex.priors import Prior
 from laplex.progress import bar, say
 from laplex.provenance import tokens_of
-from laplex.questions.cosine import check_whole
 from laplex.rows import Rows
 from laplex.tokens import Tokens
 from laplex.training import TOKEN_OPTIONS, Training, fit
@@ -59,7 +58,7 @@ def stability(
 
         lx.stability(model, corpus, refits=5, words=["health", "freedom"], min_count=20)
     """
-    check_whole("refits", refits, 2)
+    refits = whole("refits", refits, 2)
     chosen = {name: value for name, value in training.items() if name in TOKEN_OPTIONS}
     rest = {"holdout": 0.0} | {name: value for name, value in training.items() if name not in TOKEN_OPTIONS}
     first = rest.pop("seed", 1)
@@ -175,7 +174,7 @@ class _Comparison:
     def __init__(
         self, fits: Sequence[Embeddings], words: str | Sequence[str] | None, k: int, language: str | None
     ) -> None:
-        check_whole("k", k)
+        k = whole("k", k)
         first, *others = fits
         for other in others:
             if other.columns != first.columns:
@@ -226,9 +225,7 @@ class _Comparison:
 
     def table(self, top: int | None, min_count: int) -> pd.DataFrame:
         """The overlap of all pairs of fits, the smallest first."""
-        check_whole("min_count", min_count, 0)
-        if top is not None:
-            check_whole("top", top)
+        min_count, top = whole("min_count", min_count, 0), None if top is None else whole("top", top)
         frames = []
         for place, key in enumerate(self.keys):
             shares = np.array([_common(one[place], two[place]) for one, two in combinations(self.found, 2)])
@@ -244,10 +241,10 @@ class _Comparison:
             )
             least = 0 if self.named or not self.counts.any() else max(min_count, 1)  # vectors of others lack counts
             frames.append(frame[frame["count"] >= least])
-        whole = pd.concat(frames)
+        found = pd.concat(frames)
         order = ["overlap", "count", "word", *self.columns]
-        whole = whole.sort_values(order, ascending=[True, False, True, *(True for _ in self.columns)], kind="stable")
-        return whole.head(len(whole) if top is None else top).reset_index(drop=True)
+        found = found.sort_values(order, ascending=[True, False, True, *(True for _ in self.columns)], kind="stable")
+        return found.head(len(found) if top is None else top).reset_index(drop=True)
 
 
 def _common(one: Ints, two: Ints) -> Floats:

@@ -116,11 +116,18 @@ def save(
                 said.flush()
             alone = is_alone()
             if alone:  # otherwise some may be about to get their manifest; the last one to write clears up
-                gone = [entry.name for entry in folder.iterdir() if _ARRAYS_NAME.fullmatch(entry.name)]
-            else:
-                gone = [old] if old is not None and alone is None else []
-            now = _arrays_named_by(folder / MANIFEST)
-            _remove_arrays(folder, (name for name in gone if name != now))
+                _remove_arrays(folder, _arrays_in(folder))
+            elif alone is None and old is not None:
+                _remove_arrays(folder, [old])
+
+
+def clear_up(folder: str | os.PathLike[str]) -> None:
+    """Delete what writers that were killed have left beside a saved object, unless somebody writes there now."""
+    folder = Path(folder)
+    with suppress(OSError), _shared(folder) as is_alone:
+        if is_alone():
+            _remove_leftovers(folder)
+            _remove_arrays(folder, _arrays_in(folder))
 
 
 def load(folder: str | os.PathLike[str], kind: str | None = None) -> Saved:
@@ -236,11 +243,17 @@ def _shared(folder: Path) -> Iterator[Callable[[], bool | None]]:
         os.close(handle)
 
 
+def _arrays_in(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir() if _ARRAYS_NAME.fullmatch(entry.name)]
+
+
 def _remove_arrays(folder: Path, names: Iterable[str]) -> None:
-    """Delete arrays that belong to no manifest: those of the old object, and of writers that were killed."""
+    """Delete those of these arrays that the manifest does not name: of the old object, and of writers killed."""
+    now = _arrays_named_by(folder / MANIFEST)
     for name in names:
-        with suppress(OSError):
-            (folder / name).unlink()
+        if now is not None and name != now:  # without a manifest nobody knows whose they are
+            with suppress(OSError):
+                (folder / name).unlink()
 
 
 def _remove_leftovers(folder: Path) -> None:

@@ -203,6 +203,7 @@ class Tokens:
         if world().total(np.array([int(storage.exists(folder))]))[0] == world().size:
             try:
                 tokens = cls(storage.load(folder, "tokens"))
+                storage.clear_up(folder)
                 say(f"{tokens._sizes}, as read before", quiet=quiet)
                 return tokens
             except StorageError as error:

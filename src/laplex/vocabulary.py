@@ -25,6 +25,7 @@ class Vocabulary:
         if len(words) != len(counts):
             raise ValueError(f"{len(words)} words, {len(counts)} counts")
         self.words = tuple(words)
+        _check_whole(self.words)
         if len(set(self.words)) < len(self.words):
             twice = next(word for word, times in Counter(self.words).items() if times > 1)
             raise InputError(f'the word "{twice}" is there more than once: a vocabulary has each word once')
@@ -80,6 +81,15 @@ class Vocabulary:
         weights: NDArray[np.float64] = self.counts.astype(np.float64) ** power
         weights /= weights.sum()
         return weights
+
+
+def _check_whole(words: Sequence[str]) -> None:
+    """Half characters can be in a str, but in no table, file or terminal."""
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError as error:
+        half = next(word for word in words if error.object[error.start] in word)
+        raise InputError(f"the word {half!r} holds half a character (a surrogate): leave it out") from None
 
 
 def choose(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import planted
 import pytest
 from gensim.models import KeyedVectors
@@ -181,6 +182,33 @@ def test_a_word_without_a_vector_is_nobodys_neighbor_and_has_none(recwarn):
     with pytest.raises(lx.InputError, match='the vector of "w04" is zero here'):
         made.neighbors("w04", party="D")
     assert len(recwarn) == 0
+
+
+def test_a_vector_too_short_to_have_a_length_is_nobodys_neighbor():
+    """Its square is zero in single precision, and a number divided by that was the largest similarity of all."""
+    vectors = np.array([[1, 0], [1, 1], [1e-30, 1e-30]], np.float32)
+    fitted = lx.Embeddings.of([lx.Vocabulary(["a", "b", "tiny"], np.ones(3, np.int64))], [vectors])
+    assert fitted.neighbors("a")["neighbor"].tolist() == ["b"]
+    assert fitted.similarity("a", "tiny")["similarity"].isna().all()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda fitted, five: fitted.neighbors("w03", five),
+        lambda fitted, five: fitted.contrast("party", five, min_count=five),
+        lambda fitted, five: fitted.drift("year", five, min_count=five, k=five),
+        lambda fitted, five: fitted.trajectory("w03", along="year", k=five),
+        lambda fitted, five: pd.DataFrame(fitted.at(party="D", year="2000").most_similar("w03", topn=five)),
+    ],
+    ids=["neighbors", "contrast", "drift", "trajectory", "most_similar"],
+)
+def test_a_whole_number_may_be_written_as_a_float(model, ask):
+    """R has no other way to write 5."""
+    pd.testing.assert_frame_equal(ask(model.embeddings, 5.0), ask(model.embeddings, 5))
+    pd.testing.assert_frame_equal(ask(model.embeddings, np.float64(5)), ask(model.embeddings, 5))
+    with pytest.raises(lx.InputError, match=r"=5\.5 must be a whole number from 1"):
+        ask(model.embeddings, 5.5)
 
 
 @pytest.mark.parametrize(

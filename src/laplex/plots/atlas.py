@@ -12,11 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, quote, whole
 from laplex.plots.chart import COLORS, MUTED, Chart, finish, plain, records, tip, title_of
 from laplex.plots.plane import Floats, Plane, component_titles, directed, principal, texts, written
 from laplex.progress import say
-from laplex.questions.cosine import check_whole
 from laplex.questions.projection import Pole, project
 from laplex.vectors import Vectors, listed
 
@@ -99,8 +98,7 @@ def _place(
     counts = np.asarray(fitted.counts[index][slices])
     total = counts.sum(0)
     if words is None:
-        check_whole("top", top)
-        chosen = np.argsort(-total, kind="stable")[:top]
+        chosen = np.argsort(-total, kind="stable")[: whole("top", top)]
     else:
         chosen = np.array(fitted.ids(words, index), np.int64)
         chosen = chosen[np.argsort(-total[chosen], kind="stable")]

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.graph import Graph
 from laplex.plots.chart import COLORS, Chart, finish, records, tip
 from laplex.plots.plane import Floats, Plane, principal, texts, written
-from laplex.questions.cosine import check_whole
 from laplex.vectors import Vectors
 
 Ints = NDArray[np.int64]
@@ -36,9 +35,9 @@ def graph(
     the prior pushes words apart, with an arrow where it pulls one way only. `party="D"` starts from the word vectors
     of these slices; otherwise all of the word's vectors are a start, also that of the word as context.
     """
-    whole, nodes, starts, found = _around(fitted, word, depth, most, language, slice)
-    frame = _describe(fitted, whole, nodes).assign(_asked=np.isin(nodes, starts))
-    edges = _edges(whole, nodes)
+    joined, nodes, starts, found = _around(fitted, word, depth, most, language, slice)
+    frame = _describe(fitted, joined, nodes).assign(_asked=np.isin(nodes, starts))
+    edges = _edges(joined, nodes)
     points = _layout(edges["_one"].to_numpy(), edges["_two"].to_numpy(), len(nodes))
     drawn = len(nodes) - int(frame["_asked"].sum())
     subtitle = None if drawn == found else f"{drawn:,} of {found:,} neighbors, those with the strongest edges"
@@ -52,8 +51,8 @@ def edges(
     fitted: Vectors, word: str, depth: int = 1, most: int = 40, *, language: str | None = None, **slice: Any
 ) -> pd.DataFrame:
     """The edges that `graph` draws: what they join, how strongly, together or apart, one way or both."""
-    whole, nodes, _, _ = _around(fitted, word, depth, most, language, slice)
-    named, found = _describe(fitted, whole, nodes), _edges(whole, nodes)
+    joined, nodes, _, _ = _around(fitted, word, depth, most, language, slice)
+    named, found = _describe(fitted, joined, nodes), _edges(joined, nodes)
     one, two = (named.iloc[found[end]].reset_index(drop=True) for end in ("_one", "_two"))
     ends = {"one": one["_text"], "one_kind": one["_kind"], "two": two["_text"], "two_kind": two["_kind"]}
     return pd.DataFrame(ends).assign(weight=found["_weight"], sign=found["_sign"], directed=found["_directed"])
@@ -63,16 +62,15 @@ def _around(
     fitted: Vectors, word: str, depth: int, most: int, language: str | None, slice: dict[str, Any]
 ) -> tuple[Graph, Ints, Ints, int]:
     """The graph, the nodes to be shown of it, those of the word, and how many neighbors there are."""
-    whole = getattr(fitted, "graph", None)
-    if not isinstance(whole, Graph):
+    joined = getattr(fitted, "graph", None)
+    if not isinstance(joined, Graph):
         raise InputError("these vectors came without a graph: fit a model to have one")
-    check_whole("depth", depth)
-    check_whole("most", most)
+    depth, most = whole("depth", depth), whole("most", most)
     starts = _starts(fitted, word, language, slice, most)
-    nodes, found = _neighborhood(whole, starts, depth, most)
+    nodes, found = _neighborhood(joined, starts, depth, most)
     if found == 0 and len(nodes) <= 1:
         raise InputError(f'the prior joins "{word}" to nothing: there is no graph to draw')
-    return whole, nodes, starts, found
+    return joined, nodes, starts, found
 
 
 def _starts(fitted: Vectors, word: str, language: str | None, slice: dict[str, Any], most: int) -> Ints:

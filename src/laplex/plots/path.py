@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.plots.chart import COLORS, MUTED, Chart, finish, records, tip, title_of
 from laplex.plots.plane import Floats, Plane, component_titles, directed, principal, texts, written
-from laplex.questions.cosine import check_whole, cosines, directions, nearest
+from laplex.questions.cosine import cosines, directions, nearest
 from laplex.questions.order import ordered_column
 from laplex.questions.pairing import cells_of
 from laplex.vectors import Vectors
@@ -74,7 +74,7 @@ def _paths(fitted: Vectors, along: str, slice: dict[str, Any]) -> dict[str, dict
 
 def _neighbors(fitted: Vectors, language: int, word: int, slices: Sequence[int], k: int) -> list[int]:
     """The words nearest to a word in each of the slices in turn, k in all."""
-    check_whole("k", k)
+    k = whole("k", k)
     ranked = []
     for at in slices:
         similarity = cosines(fitted, directions(fitted, [word], language, at), language, at)[0]

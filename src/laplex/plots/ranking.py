@@ -7,11 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, quote, whole
 from laplex.plots import columns as which
 from laplex.plots.chart import COLORS, Chart, finish, plain, records, tame, title_of, tooltips
 from laplex.plots.series import PANELS
-from laplex.questions.cosine import check_whole
 
 _STEP = 18  # pixels a bar
 _LIGHT = "#8CBFDD"  # a bar behind the line of its interval
@@ -36,7 +35,7 @@ def bars(
     frame = which.table(frame)
     x = which.measure(frame, x, "x")
     y = which.check(frame, y or ("neighbor" if "neighbor" in frame.columns else which.WORD), "y")
-    check_whole("top", top)
+    top = whole("top", top)
     chosen = _panel_columns(frame, x, y) if panels is None else [which.check(frame, name, "panels") for name in panels]
     panel = which.label(frame, chosen)
     parts = {name: frame[panel == name] for name in which.ordered(panel)}

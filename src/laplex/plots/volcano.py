@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.plots import columns as which
 from laplex.plots.chart import COLORS, Chart, finish, plain, records, tame, title_of, tooltips
 from laplex.plots.labels import place
-from laplex.questions.cosine import check_whole
 
 LEVEL = 0.05  # of the adjusted p from which a word counts as found
 LEAST_P = 1e-16  # of what is drawn; smaller ones stand at the top
@@ -39,13 +38,12 @@ def volcano(
     frame = which.table(frame)
     x = which.measure(frame, x, "x")
     which.check(frame, which.WORD, "word")
-    check_whole("labels", labels, 0)
-    check_whole("most", most)
+    labels, most = whole("labels", labels, 0), whole("most", most)
     tested = "p" in frame.columns
-    drawn, whole = _points(frame, x, tested), len(frame)
+    drawn = _points(frame, x, tested)
     if len(drawn) > most:
         drawn = drawn.nlargest(most, "_x", keep="first")
-    subtitle = None if len(drawn) == whole else f"{len(drawn):,} of {whole:,} words"
+    subtitle = None if len(drawn) == len(frame) else f"{len(drawn):,} of {len(frame):,} words"
     return finish(_draw(frame, drawn, x, tested, labels, width, height), subtitle=subtitle)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from laplex.errors import whole
 from laplex.progress import bar
-from laplex.questions.cosine import check_whole
 from laplex.questions.pairing import Measure, farthest, pairings
 from laplex.vectors import Vectors
 
@@ -34,8 +34,7 @@ def contrast(
 
     A word that is not asked for by name must occur at both values, a named one only if `min_count` says so.
     """
-    check_whole("top", top)
-    check_whole("min_count", min_count, 0)
+    top, min_count = whole("top", top), whole("min_count", min_count, 0)
     index = vectors.language(language)
     names = vectors.rows.vocabularies[index].words
     ids = None if words is None else vectors.ids(words, index)
@@ -65,5 +64,5 @@ def contrast(
                 )
             )
             progress.update((number + 1) / len(asked), f"{column}: {pairing.name}")
-    whole = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
-    return whole.sort_values(["distance", "word"], ascending=[False, True], kind="stable").reset_index(drop=True)
+    found = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
+    return found.sort_values(["distance", "word"], ascending=[False, True], kind="stable").reset_index(drop=True)

@@ -32,7 +32,7 @@ def directions(
 def at_length_one(vectors: NDArray[Any]) -> NDArray[Any]:
     """(…, D) The same directions; NaN where there is none."""
     with np.errstate(invalid="ignore"):
-        scaled: NDArray[Any] = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+        scaled: NDArray[Any] = vectors / _known(np.linalg.norm(vectors, axis=-1, keepdims=True))
     return scaled
 
 
@@ -54,8 +54,13 @@ def cosines(
     if by == "both":
         products += context_products(vectors, directions, language) if around is None else around
     with np.errstate(invalid="ignore"):
-        products /= vectors.lengths(language, place, by == "both")
+        products /= _known(vectors.lengths(language, place, by == "both"))
     return np.clip(products, -1.0, 1.0, out=products)
+
+
+def _known(lengths: NDArray[Any]) -> NDArray[Any]:
+    """The lengths, NaN for zero: that of a vector of 1e-30 is zero too, which is not to be near to everything."""
+    return np.where(lengths > 0, lengths, np.float32(np.nan))
 
 
 def context_products(vectors: Vectors, directions: NDArray[np.float32], language: int) -> NDArray[np.float32]:

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from laplex.corpus import in_order
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, quote, whole
 from laplex.progress import bar, say
-from laplex.questions.cosine import check_whole, cosines, directions, nearest
+from laplex.questions.cosine import cosines, directions, nearest
 from laplex.questions.order import ordered_column
 from laplex.questions.pairing import Measure, Pairing, between, cells_of, farthest
 from laplex.vectors import Vectors
@@ -39,8 +39,7 @@ def drift(
     where: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The `top` words, or the given ones, by the distance from the first value of the column to the last."""
-    for name, value, least in (("top", top, 1), ("min_count", min_count, 0), ("k", k, 1)):
-        check_whole(name, value, least)
+    top, min_count, k = whole("top", top), whole("min_count", min_count, 0), whole("k", k)
     ordered_column(vectors, column)
     index = vectors.language(language)
     names = vectors.rows.vocabularies[index].words

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.progress import say
-from laplex.questions.cosine import By, at_length_one, check_whole, context_products, cosines, directions, nearest
+from laplex.questions.cosine import By, at_length_one, context_products, cosines, directions, nearest
 from laplex.vectors import Vectors, listed
 
 
@@ -31,7 +31,7 @@ def neighbors(
     where: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The k words most similar to the mean of the words at length one, those of `negative` turned round."""
-    check_whole("k", k)
+    k = whole("k", k)
     plus, minus = [*listed(word), *listed(positive)], listed(negative)
     if not plus and not minus:
         raise InputError('name a word, or words: neighbors("health"), neighbors(positive=["king"], negative=["man"])')

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError
-from laplex.questions.cosine import check_whole, cosines, directions, nearest
+from laplex.errors import InputError, whole
+from laplex.questions.cosine import cosines, directions, nearest
 from laplex.questions.order import ordered_column
 from laplex.questions.pairing import cells_of
 from laplex.vectors import Vectors
@@ -30,7 +30,7 @@ def trajectory(
     where: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The similarity of a word to itself in the first or last slice, or to other words in the same slice."""
-    check_whole("k", k)
+    k = whole("k", k)
     if reference not in ("first", "last"):
         raise InputError(f'reference="{reference}": write "first" or "last"')
     column = ordered_column(vectors, along)
@@ -57,5 +57,5 @@ def trajectory(
                         "neighbors": around,
                     }
                 )
-    whole = pd.DataFrame(rows)
-    return pd.concat([whole[whole["to"] == names[other]] for other in others]).reset_index(drop=True)
+    found = pd.DataFrame(rows)
+    return pd.concat([found[found["to"] == names[other]] for other in others]).reset_index(drop=True)

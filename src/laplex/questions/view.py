@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError
-from laplex.questions.cosine import check_whole, cosines, directions, nearest
+from laplex.errors import InputError, whole
+from laplex.questions.cosine import cosines, directions, nearest
 from laplex.questions.neighbors import mixture
 from laplex.vectors import Vectors, listed
 
@@ -54,7 +54,7 @@ class View:
         self, positive: str | Sequence[str] | None = None, negative: str | Sequence[str] | None = None, topn: int = 10
     ) -> list[tuple[str, float]]:
         """The words most similar to the mean of `positive` less `negative`, all at length one; those left out."""
-        check_whole("topn", topn)
+        topn = whole("topn", topn)
         signed = [(word, 1) for word in self._ids(positive)] + [(word, -1) for word in self._ids(negative)]
         if not signed:
             raise InputError('name a word, or words: most_similar("health")')

@@ -50,6 +50,7 @@ class Results:
                     self._known[record["key"], record["epochs"]] = outcome
             except (KeyError, TypeError, ValueError) as error:
                 raise StorageError(f'"{folder}" is damaged: {error} is missing or wrong; delete it') from None
+            storage.clear_up(folder)  # a tuning that was at its end saves nothing more
         else:
             self._save()
 
