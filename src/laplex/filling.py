@@ -210,7 +210,7 @@ class _Index:
         present = np.flatnonzero(slot[: rows.context_start(0)] >= 0)
         own = slot[present]
         word, slice = rows.places(present)
-        order = np.argsort(word, kind="stable")
+        order = np.argsort(word.astype(np.int32), kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=sum(map(len, rows.vocabularies))))])
         of_word = np.full(len(graph), -1, np.int64)
         of_slice, rank = np.zeros((2, len(graph)), np.int32)
@@ -219,11 +219,11 @@ class _Index:
         plain = not (graph.directed.any() or (graph.sign < 0).any() or len(graph.targets))
         if not (
             plain
-            and len(np.unique(own)) == len(own)
-            and (np.diff(graph.first) >= 0).all()
+            and np.bincount(own).max(initial=0) <= 1
+            and (graph.first[1:] >= graph.first[:-1]).all()
             and (of_word[graph.first] == of_word[graph.second]).all()
             and (of_word[graph.first] >= 0).all()
         ):
             raise StorageError("this model is damaged: its graph does not say how absent words are filled")
-        edges = np.searchsorted(graph.first, np.arange(len(graph) + 1))
+        edges = np.concatenate([[0], np.cumsum(np.bincount(graph.first, minlength=len(graph)))])
         return cls(own[order].astype(np.int64), starts, of_slice, rank, edges)
