@@ -75,7 +75,7 @@ def ask(fitted: lx.Embeddings) -> dict[str, float]:
     questions = {
         "vector": lambda: fitted.vector(rare, **key),
         "neighbors": lambda: fitted.neighbors(rare, **key),
-        "trajectory": lambda: fitted.trajectory(rare, along="year", to=fitted.words()[1000], **rest),
+        "similarity in all slices": lambda: fitted.similarity(rare, fitted.words()[1000]),
         "contrast": lambda: fitted.contrast("year", values=[first, last], min_count=1, **rest),
     }
     seconds = {}

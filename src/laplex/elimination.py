@@ -5,7 +5,8 @@ Schur's complement L_pp − L_pa L_aa⁻¹ L_ap as its Laplacian. Taking out a n
 
     a_ij + a_ik a_kj / (d_k + Σ_j a_kj),    d_i + a_ik d_k / (d_k + Σ_j a_kj)
 
-sums of positive numbers: nothing is lost to rounding, whatever the strength. S slices, V words of a language, P
+sums of positive numbers: along a path rounding loses nothing. For other graphs a matrix is inverted, the smaller of
+two: L_aa, or C_pp of the covariance C, whose inverse is the same complement. S slices, V words of a language, P
 parameters, p slices in which a word occurs and a in which it does not, b words at once.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.filling import Belief
+from laplex.filling import Belief, Filling
 from laplex.graph import Graph
 from laplex.progress import bar
 from laplex.rows import Rows
@@ -26,13 +27,14 @@ Ints = NDArray[np.int64]
 Slots = NDArray[np.int32]
 Edges = tuple[Slots, Slots, Floats]
 AT_ONCE = 4_000_000  # numbers in the matrices of words that are worked on together
-TINY = 1e-14  # of the strongest edge: a weaker one is none
+TINY = 1e-14  # of the strongest edge: a weaker one is none, or rounding where strengths are very different
 
 
 def eliminate(belief: Belief, rows: Rows, slot: Slots, parameters: int, *, quiet: bool = True) -> Graph:
     """The graph over the parameters of rows, those of slot −1 taken out; its edges are sorted by their first ends."""
     diagonal = np.zeros(parameters)
     order = path(belief.weights)
+    filling = Filling.of(belief)
     found: list[Edges] = []
     begin = 0
     for language, vocabulary in enumerate(rows.vocabularies):
@@ -42,7 +44,8 @@ def eliminate(belief: Belief, rows: Rows, slot: Slots, parameters: int, *, quiet
         if order is not None:
             found += along(belief, order, words, own, diagonal)
         else:
-            found += by_pattern(belief, words, own, diagonal, quiet)
+            kind = filling.kind[begin : begin + len(vocabulary)]
+            found += by_pattern(belief, filling.covariance, kind, own, diagonal, quiet)
         contexts = rows.contexts(language)
         diagonal[slot[contexts.start : contexts.stop]] = belief.contexts[begin : begin + len(vocabulary)]
         begin += len(vocabulary)
@@ -88,27 +91,30 @@ def along(belief: Belief, order: list[int], words: Floats, slot: Slots, diagonal
         last = np.where(here, slot[slice], last)
 
 
-def by_pattern(belief: Belief, words: Floats, slot: Slots, diagonal: Floats, quiet: bool) -> Iterator[Edges]:
-    """For any graph over slices: one elimination for all words that occur in the same slices."""
+def by_pattern(
+    belief: Belief, covariance: Floats, kind: NDArray[np.int32], slot: Slots, diagonal: Floats, quiet: bool
+) -> Iterator[Edges]:
+    """For any graph over slices: one elimination for all words of a kind (`Filling`) that occur in the same slices."""
     present = (slot >= 0).T  # (V, S)
-    keys = np.concatenate([np.packbits(present, axis=1), words[:, None].view(np.uint8)], axis=1)
+    keys = np.concatenate([np.packbits(present, axis=1), kind[:, None].view(np.uint8)], axis=1)
+    least = TINY * belief.weights.max(initial=0.0) * max(1.0, belief.weights.max(initial=0.0) * covariance.max())
     _, example, pattern = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     owners = np.argsort(pattern.reshape(-1), kind="stable")
     starts = np.searchsorted(pattern.reshape(-1)[owners], np.arange(len(example) + 1))
     sizes = present[example].sum(1)
     done = 0
     with bar("joining slices", quiet=quiet) as progress:
-        for size in np.unique(sizes).tolist():
+        for size in np.unique(sizes[sizes > 0]).tolist():
             same = np.flatnonzero(sizes == size)
             portion = max(1, AT_ONCE // max(present.shape[1], 1) ** 2)
             for some in (same[i : i + portion] for i in range(0, len(same), portion)):
                 slices = np.argsort(~present[example[some]], axis=1, kind="stable")  # where a word occurs comes first
-                weights, held = _complement(belief, words[example[some]], slices, size)
+                weights, held = _complement(belief, covariance, kind[example[some]], slices, size)
                 number = np.repeat(np.arange(len(some)), starts[some + 1] - starts[some])
                 word = np.concatenate([owners[starts[k] : starts[k + 1]] for k in some])
                 own = slot[slices[number, :size], word[:, None]]  # parameters of each word
                 diagonal[own] = held[number]
-                of, edge = _each(np.triu(weights, 1) > TINY * belief.weights.max(initial=0.0), number)
+                of, edge = _each(np.triu(weights, 1) > least, number)
                 one, two = np.divmod(edge, size)
                 yield own[of, one], own[of, two], weights[number[of], one, two]
                 done += len(some)
@@ -124,10 +130,18 @@ def _each(real: NDArray[np.bool_], number: Ints) -> tuple[Ints, Ints]:
     return of, edge[np.repeat(bounds[number] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
 
 
-def _complement(belief: Belief, ridge: Floats, slices: Ints, size: int) -> tuple[Floats, Floats]:
+def _complement(
+    belief: Belief, covariance: Floats, kind: NDArray[np.int32], slices: Ints, size: int
+) -> tuple[Floats, Floats]:
     """(b, p, p) weights and (b, p) diagonal over the first `size` of the slices, which are another order for each."""
     here, gone = slices[:, :size], slices[:, size:]
+    if size < gone.shape[1]:
+        inner = covariance[kind[:, None, None], here[:, :, None], here[:, None, :]]
+        ones = np.concatenate([np.eye(size), np.ones((size, 1))], axis=1)
+        solved = np.linalg.solve(inner, np.broadcast_to(ones, (len(slices), *ones.shape)))
+        return -solved[:, :, :-1], np.maximum(solved[:, :, -1], 0.0)
     weights = belief.weights[here[:, :, None], here[:, None, :]]
+    ridge = belief.ridges[kind]
     held = belief.diagonal[here] + ridge[:, None]
     if gone.shape[1]:
         lost = belief.diagonal[gone] + ridge[:, None]

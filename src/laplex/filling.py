@@ -72,6 +72,11 @@ class Belief:
         belief._check_holds(rows)
         return belief
 
+    @property
+    def ridges(self) -> Floats:
+        """(K) What words of each kind have beside it."""
+        return np.unique(self.words)
+
     def _check_holds(self, rows: Rows) -> None:
         """Is every vector held by something?"""
         starts = np.cumsum([0, *map(len, rows.vocabularies)])
@@ -110,7 +115,7 @@ class Filling:
 
     @classmethod
     def of(cls, belief: Belief) -> Filling:
-        ridges, kind = np.unique(belief.words, return_inverse=True)
+        ridges, kind = belief.ridges, np.searchsorted(belief.ridges, belief.words)
         if len(ridges) * belief.weights.size > MOST:
             raise InputError(
                 f'Ridge has {len(ridges):,} different strengths for words: absent="filled" keeps a matrix of '
@@ -123,7 +128,7 @@ class Filling:
                 f"the prior joins slices {strongest:.0e} times as strongly as it holds a word at all, more than "
                 f'absent="filled" can compute with ({STIFFEST:.0e}): lower the strength or raise the ridge'
             )
-        return cls(covariance, kind.reshape(-1).astype(np.int32))
+        return cls(covariance, kind.astype(np.int32))
 
 
 def _inverse(weights: Floats, diagonal: Floats) -> Floats:

@@ -73,8 +73,10 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
     noise = [v.noise(model.noise_power) for v in tokens.vocabularies]
     word_starts = np.array([[rows.word_start(i, s) for s in range(len(slices))] for i in range(len(starts) - 1)])
     context_starts = np.array([rows.context_start(i) for i in range(len(starts) - 1)])
-    lay = _lay_out if model.absent == "kept" else _lay_out_present
-    layout = lay(model, tokens, rows, read, keep, quiet)
+    if model.absent == "kept":
+        layout = _lay_out(model, tokens, rows, read, keep)
+    else:
+        layout = _lay_out_present(model, tokens, rows, read, keep, quiet)
     return Problem(
         ids=tokens.ids,
         offsets=tokens.offsets,
@@ -106,7 +108,7 @@ class _Layout:
 
 
 def _lay_out(
-    model: Model, tokens: Tokens, rows: Rows, read: NDArray[np.bool_], keep: list[NDArray[np.float32]], quiet: bool
+    model: Model, tokens: Tokens, rows: Rows, read: NDArray[np.bool_], keep: list[NDArray[np.float32]]
 ) -> _Layout:
     """Every row has a parameter."""
     counts = [tokens.counts(rows.slices, i, read) for i in range(len(tokens.vocabularies))]
