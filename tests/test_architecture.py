@@ -35,6 +35,8 @@ ORDER = [
     "lexicons",
     "priors",
     "model",
+    "filling",
+    "elimination",
     "problem",
     "objective",
     "engines",

@@ -273,3 +273,14 @@ def test_info_of_chosen_columns_passes_over_the_others(laplex, write):
     path = write("a.jsonl", '{"text": "so it is", "party": "D", "votes": {"yes": 3}}\n')
     assert "neither text nor a number" in laplex("info", path).stderr
     assert "D (1)" in laplex("info", path, "--column", "party").stdout
+
+
+def test_vectors_only_where_words_occur(laplex, write, tmp_path):
+    text = "text,group\n" + "a b c a b,x\na b d d a,y\n" * 20
+    options = ["--group", "group", "--min-count", "1", "--dimensions", "4", "--subsample", "0", "--absent", "filled"]
+    done = laplex("fit", write("groups.csv", text), *options, "--out", tmp_path / "model")
+    assert done.returncode == 0, done.stderr
+    fitted = lx.load(tmp_path / "model")
+    assert (fitted.slot < 0).sum() == 2
+    assert fitted.vector("d", group="x").any()
+    assert laplex("neighbors", tmp_path / "model", "d", "--group", "x").returncode == 0

@@ -268,3 +268,9 @@ def test_ranks_that_do_not_come_are_named(monkeypatch):
     monkeypatch.setattr("laplex.world.PATIENCE", 0)
     with pytest.raises(LaplexError, match="of 3 ranks, 1, 2 did not come within 0 minutes"):
         _meet(torch.distributed.HashStore(), 0, 3)
+
+
+def test_vectors_only_where_words_occur_are_for_one_process(folder):
+    done = run(folder, 2, "filled", "--absent", "filled")
+    assert done.returncode != 0
+    assert 'absent="filled" is for one process, not 2' in " ".join(done.stderr.split())

@@ -14,6 +14,7 @@ from laplex import exchange, storage
 from laplex.answers import Answers
 from laplex.card import card
 from laplex.errors import InputError, StorageError
+from laplex.filling import Absent, Filling
 from laplex.graph import Graph
 from laplex.rows import Rows
 from laplex.tokens import Slices
@@ -36,12 +37,14 @@ class Embeddings(Answers):
         settings: dict[str, Any],
         history: list[dict[str, Any]],
         spread: NDArray[np.float32] | None = None,
+        filling: Filling | None = None,
     ) -> None:
-        super().__init__(rows, theta, slot, counts)
+        super().__init__(rows, theta, slot, counts, Absent(filling, graph, rows, slot) if filling else None)
         self.graph = graph  # over parameters
         self.settings = settings
         self.history = pd.DataFrame(history)
         self.spread = spread  # (P, D) standard deviations, where the fit was variational
+        self.filling = filling  # what fills vectors of absent words, where they are not kept
 
     @classmethod
     def of(
@@ -130,6 +133,8 @@ class Embeddings(Answers):
         }
         if self.spread is not None:
             arrays["spread"] = np.ascontiguousarray(self.spread)
+        if self.filling is not None:
+            arrays |= {"filling/covariance": self.filling.covariance, "filling/kind": self.filling.kind}
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
             arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(vocabulary.words)
             arrays[f"counts/{i}"] = counts
@@ -192,10 +197,9 @@ def load(folder: str | os.PathLike[str]) -> Embeddings:
         spread = arrays.get("spread")
         if spread is not None:
             _of_kind(spread, "f", theta.shape)
-        graph = _graph(arrays, len(theta))
-        return Embeddings(
-            rows, theta, slot, counts, graph, dict(settings["fit"]), _records(settings["history"]), spread
-        )
+        graph, filling = _graph(arrays, len(theta)), _filling(arrays, rows)
+        history = _records(settings["history"])
+        return Embeddings(rows, theta, slot, counts, graph, dict(settings["fit"]), history, spread, filling)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
 
@@ -235,6 +239,17 @@ def _graph(arrays: dict[str, NDArray[Any]], nodes: int) -> Graph:
         raise ValueError("its fixed vectors")
     diagonal = _of_kind(arrays["graph/diagonal"], "f", (nodes,))
     return Graph(**parts, diagonal=diagonal, targets=targets)  # type: ignore[arg-type]
+
+
+def _filling(arrays: dict[str, NDArray[Any]], rows: Rows) -> Filling | None:
+    if "filling/covariance" not in arrays:
+        return None
+    kinds, slices = len(arrays["filling/covariance"]), len(rows.slices)
+    covariance = _of_kind(arrays["filling/covariance"], "f", (kinds, slices, slices))
+    kind = _of_kind(arrays["filling/kind"], "i", (sum(map(len, rows.vocabularies)),))
+    if not np.isfinite(covariance).all() or not _within(kind, 0, kinds):
+        raise ValueError("what fills absent words")
+    return Filling(covariance, kind)
 
 
 def _records(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

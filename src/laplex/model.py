@@ -38,6 +38,9 @@ class Model:
     negatives    how many other words are contrasted with each occurrence
     subsample    occurrences of words more frequent than this share are thinned out; 0 keeps all
     noise_power  negatives are drawn by counts to this power
+    absent       words in slices where they do not occur. "kept": they have vectors of their own there, and are drawn as
+                 negatives. "filled": negatives are words that occur in the slice, and only these have vectors; those of
+                 the others are what the prior says, made when they are asked for. For hundreds of slices
     """
 
     vary: tuple[str, ...]
@@ -48,6 +51,7 @@ class Model:
     negatives: int
     subsample: float
     noise_power: float
+    absent: Literal["kept", "filled"]
 
     def __init__(
         self,
@@ -59,6 +63,7 @@ class Model:
         negatives: int = 5,
         subsample: float = 1e-3,
         noise_power: float = 0.75,
+        absent: Literal["kept", "filled"] = "kept",
         **others: Any,
     ) -> None:
         for name in others:
@@ -73,7 +78,10 @@ class Model:
         negatives = whole("negatives", negatives)
         if not 0 <= subsample <= 1 or not 0 <= noise_power <= 2:
             raise InputError(f"subsample={subsample} must be from 0 to 1, noise_power={noise_power} from 0 to 2")
-        values = (tuple(vary), prior or Ridge(1.0), likelihood, dimensions, window, negatives, subsample, noise_power)
+        if absent not in ("kept", "filled"):
+            raise InputError(f'absent="{absent}": write "kept" or "filled"')
+        numbers = (dimensions, window, negatives, subsample, noise_power)
+        values = (tuple(vary), prior or Ridge(1.0), likelihood, *numbers, absent)
         for field, chosen in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, chosen)
 

@@ -6,7 +6,8 @@
     log p(θ) = −½ Σ a_ij ‖θ_i ∓ θ_j‖² − ½ Σ d_i ‖θ_i‖²
 
 The K negatives enter by their exact expectation; nothing is subsampled. ρ are the word rows of the token's own
-language and slice. A document of one token has no context and says nothing. θ is (P, D), float64.
+language and slice, P(w) the noise distribution of that language, or of its words that occur in that slice (`present`).
+A document of one token has no context and says nothing. θ is (P, D), float64.
 A directed edge has no density: its cost is counted here, and its gradient is only that on its first end.
 """
 
@@ -55,7 +56,7 @@ def _with_targets(graph: Graph, theta: Floats) -> Floats:
 class Group:
     """The text of one language and slice: the tokens, and which words are around each."""
 
-    words: NDArray[np.int32]  # (V) parameters of the word rows
+    words: NDArray[np.int32]  # (V) parameters of the word rows; −1, any, where there is neither token nor noise
     contexts: NDArray[np.int32]  # (V) parameters of the context rows
     noise: Floats  # (V)
     tokens: NDArray[np.int32]  # (n) word ids
@@ -76,7 +77,7 @@ def groups(problem: Problem, held_out: bool = False, most: float = np.inf) -> It
         yield Group(
             problem.slot[start : start + high - low],
             problem.slot[context : context + high - low],
-            problem.noise[low:high],
+            problem.negatives_of(int(start), int(language)),
             tokens,
             around,
         )

@@ -109,6 +109,7 @@ def rotated(embeddings: Embeddings, turn: Floats, said: dict[str, Any], *, quiet
         graph,
         {**embeddings.settings, "rotation": said},
         list(embeddings.history.to_dict("records")),  # type: ignore[arg-type]
+        filling=embeddings.filling,
     )
 
 

@@ -71,6 +71,13 @@ class Rows:
             for slice in range(len(self.slices)):
                 yield self.word_start(language, slice)
 
+    def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The words of word rows, numbered over all languages, and their slices."""
+        sizes = np.array([len(vocabulary) for vocabulary in self.vocabularies], np.int64)
+        language = np.searchsorted(self._word_start, rows, "right") - 1
+        slice, word = np.divmod(rows - self._word_start[language], sizes[language])
+        return (np.cumsum(sizes) - sizes)[language] + word, slice
+
     def is_word(self) -> NDArray[np.bool_]:
         """(R) True for word rows, False for context rows."""
         words: NDArray[np.bool_] = np.arange(self.count) < self._context_start[0]

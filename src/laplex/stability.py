@@ -113,7 +113,10 @@ def refitted(
 ) -> Iterator[Embeddings]:
     """The same model on the same text, from other seeds; the text is that which the model remembers, or `tokens`."""
     tokens = tokens_of(fitted, tokens)
-    known = {name: fitted.settings["model"][name] for name in (field.name for field in fields(Model))}
+    if fitted.filling is not None:
+        raise InputError('stability fits a model again, which it cannot if absent="filled": fit it with absent="kept"')
+    chosen = fitted.settings["model"]  # an older model knows fewer choices
+    known = {field.name: chosen[field.name] for field in fields(Model) if field.name in chosen}
     model = Model(**known | {"prior": _Same(fitted.graph, fitted.slot)})
     names = {field.name for field in fields(Training)} - {"checkpoint", "checkpoint_minutes"}
     training = {name: value for name, value in fitted.settings["training"].items() if name in names}

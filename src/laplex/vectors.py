@@ -1,7 +1,8 @@
 """Vectors of words, by slice, and of contexts: the table that every question is asked of.
 
 Vectors are kept as parameters (P, D); a row's vector is that of its slot, since tied rows share one. Context rows
-without a vector (a file of word vectors has none) have slot −1. P parameters, D dimensions, S slices, V words, n ids.
+without a vector (a file of word vectors has none) have slot −1, and so have words in slices where they do not occur
+if these are filled when they are asked for (`filling.py`). P parameters, D dimensions, S slices, V words, n ids.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
+from laplex.filling import Absent
 from laplex.rows import Rows
 
 # 2010-05, 2010-05-31, 2010-Q1, 2010-W09, 1990s, 1990–1994: such names sort in the order of time
 _PERIOD = re.compile(r"[0-9]{4}(s|[-–/]?([0-9]{4}|Q[1-4]|W?[0-9]{2}([-–/]?[0-9]{2})?))?")
+
+FILLED = 4  # blocks with absent words that are kept
 
 
 class Vectors:
@@ -31,12 +35,15 @@ class Vectors:
         theta: NDArray[np.float32],
         slot: NDArray[np.int32],
         counts: list[NDArray[np.int64]],
+        absent: Absent | None = None,
     ) -> None:
         self.rows = rows
         self.theta = theta
         self.slot = slot
         self.counts = counts  # of each language, (S, V)
+        self.absent = absent  # words in slices where they have no row of their own
         self._lengths: dict[tuple[int, int | None, bool], NDArray[np.float32]] = {}
+        self._filled: dict[tuple[int, int | None], NDArray[np.float32]] = {}
 
     @property
     def dimensions(self) -> int:
@@ -162,25 +169,59 @@ class Vectors:
 
     def slots(self, language: int, slice: int | None) -> NDArray[np.int32]:
         """(V) Where the vectors of a language are in θ: of its words in a slice, or with None of its contexts."""
+        slots = self._slots(language, slice)
+        if len(slots) and slots.min() < 0:
+            raise InputError(
+                "this needs a vector of its own for every word in every slice, and this model has none for words that "
+                'do not occur in a slice: fit it with absent="kept"'
+            )
+        return slots
+
+    def _slots(self, language: int, slice: int | None) -> NDArray[np.int32]:
+        """The same, −1 for vectors that are to be filled."""
         rows = self.rows.contexts(language) if slice is None else self.rows.words(language, slice)
         slots = self.slot[rows.start : rows.stop]
-        if len(slots) and slots.min() < 0:
+        if len(slots) and slots.min() < 0 and (slice is None or self.absent is None):
             raise InputError("these vectors came without context vectors")
         return slots
 
+    def of_rows(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(…, D) The vectors of rows, by number."""
+        slots = self.slot[rows]
+        found: NDArray[np.float32] = self.theta[slots]
+        if self.absent is not None and (gone := slots < 0).any():
+            found[gone] = self.absent.vectors(self.theta, rows[gone])
+        return found
+
     def take(self, ids: Sequence[int], language: int, slice: int | None) -> NDArray[np.float32]:
         """(n, D) The vectors of some words, in a slice or as contexts, all by number."""
-        taken: NDArray[np.float32] = self.theta[self.slots(language, slice)[list(ids)]]
+        slots = self._slots(language, slice)[list(ids)]
+        if len(slots) and slots.min() < 0:
+            return self.of_rows(self.rows.words(language, slice or 0).start + np.asarray(ids, np.int64))
+        taken: NDArray[np.float32] = self.theta[slots]
         return taken
 
     def block(self, language: int, slice: int | None) -> NDArray[np.float32]:
         """(V, D) The vectors of a language in a slice, or as contexts, by number; a view where they lie in a row."""
-        slots = self.slots(language, slice)
+        slots = self._slots(language, slice)
+        if len(slots) and slots.min() < 0:
+            return self._fill(language, slice)
         first = int(slots[0]) if len(slots) else 0
         in_a_row = np.array_equal(slots, np.arange(first, first + len(slots)))
         block = self.theta[first : first + len(slots)] if in_a_row else self.theta[slots]
         block.flags.writeable = False
         return block
+
+    def _fill(self, language: int, slice: int | None) -> NDArray[np.float32]:
+        """A block with absent words; the last few are kept for the next question."""
+        key = (language, slice)
+        if key not in self._filled:
+            block = self.take(range(len(self.rows.vocabularies[language])), language, slice)
+            block.flags.writeable = False
+            if len(self._filled) >= FILLED:
+                self._filled.pop(next(iter(self._filled)), None)
+            self._filled[key] = block
+        return self._filled[key]
 
     def lengths(self, language: int, slice: int | None, with_contexts: bool = False) -> NDArray[np.float32]:
         """(V) The lengths of these vectors, or of their sums with the context vectors; kept for the next question."""

@@ -36,6 +36,10 @@ Likelihood = Annotated[Literal["cbow", "sgns"], typer.Option(help="What is predi
 Dimensions = Annotated[int, typer.Option(help="The length of a vector.")]
 Window = Annotated[int, typer.Option(help="Words on each side that are the context.")]
 Negatives = Annotated[int, typer.Option(help="Words contrasted with each occurrence.")]
+Absent = Annotated[
+    Literal["kept", "filled"],
+    typer.Option(help="Words where they do not occur: with vectors of their own, or made by the prior when asked for."),
+]
 Subsample = Annotated[float, typer.Option(help="Thin out words more frequent than this share.")]
 MinCount = Annotated[int, typer.Option(help="Leave out words that occur less often.")]
 MaxWords = Annotated[int | None, typer.Option(help="At most so many words.")]
@@ -71,6 +75,7 @@ def fit(
     window: Window = 5,
     negatives: Negatives = 5,
     subsample: Subsample = 1e-3,
+    absent: Absent = "kept",
     language_column: Language = None,
     min_count: MinCount = 5,
     max_words: MaxWords = None,
@@ -106,7 +111,7 @@ def fit(
         translations=(translations, translations_strength) if translations else None,
     )
     vary = [*groups, *(["period"] if time else [])]
-    model = lx.Model(vary, prior, likelihood, dimensions, window, negatives, subsample)
+    model = lx.Model(vary, prior, likelihood, dimensions, window, negatives, subsample, absent=absent)
     corpus = corpus_of(
         file,
         [*groups, *(column or [])],

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from laplex.engines import kernels
 from laplex.engines.epoch import Epoch as Epoch
-from laplex.engines.noise import alias_tables
+from laplex.engines.noise import make_tables
 from laplex.engines.start import FLOOR, ROWS, START, start
 from laplex.engines.unread import solve
 from laplex.graph import Graph
@@ -83,6 +83,7 @@ class Cpu:
     def __init__(self, problem: Problem, state: State, piece: int = PIECE) -> None:
         self.problem = problem
         self.state = state
+        tables = make_tables(problem)
         self._text = kernels.Text(
             problem.ids,
             problem.offsets,
@@ -91,8 +92,12 @@ class Cpu:
             problem.language,
             problem.held_out,
             problem.keep,
-            *alias_tables(problem),
             problem.vocabulary_start,
+            tables.chance,
+            tables.other,
+            tables.words,
+            tables.table,
+            tables.start,
         )
         self._parameters = kernels.Parameters(problem.slot, state.theta, state.note)
         self._edges = _cut_into_visits(problem, state.note)
@@ -213,8 +218,9 @@ def draws(problem: Problem) -> NDArray[np.float64]:
     tokens = np.bincount(place, sizes)
     language = np.zeros(len(starts), np.int64)
     language[place] = problem.language
-    drawn = np.zeros(len(problem.slot))
+    whole = np.zeros(problem.parameters)
     for begin, number, size in zip(starts.tolist(), language.tolist(), tokens.tolist(), strict=True):
-        noise = problem.noise[slice(*problem.vocabulary_start[number : number + 2])]
-        drawn[begin : begin + len(noise)] += size * noise
-    return np.bincount(problem.slot, drawn, problem.parameters).astype(np.float64)
+        noise = problem.negatives_of(begin, number)
+        drawn = np.flatnonzero(noise)
+        np.add.at(whole, problem.slot[begin + drawn], size * noise[drawn])
+    return whole

@@ -44,9 +44,12 @@ class Text(NamedTuple):
     language: NDArray[np.int64]
     held_out: NDArray[np.bool_]
     keep: NDArray[np.float32]  # probability that an occurrence is kept, by word, languages one after the other
-    noise: NDArray[np.float32]  # alias table of the negatives' distribution: probability to stay ...
-    alias: NDArray[np.int32]  # ... and where to go otherwise
     vocabulary_start: NDArray[np.int64]  # of each language, and the end of the last
+    noise: NDArray[np.float32]  # alias tables of the negatives' distributions: probability to stay ...
+    alias: NDArray[np.int32]  # ... and the word to go to otherwise
+    members: NDArray[np.int32] | None  # the words at the places of the tables; None: all of a language, in order
+    table: NDArray[np.int64]  # of each document
+    table_start: NDArray[np.int64]  # of each table, and the end of the last
 
 
 class Parameters(NamedTuple):
@@ -246,20 +249,20 @@ def subsample(ids, begin, end, keep, base, kept, state):
 
 
 @fast
-def _draw(noise, alias, base, size, state):
-    """A word from the noise distribution of a language, by its alias table."""
+def _draw(noise, alias, members, base, size, state):
+    """A word from a noise distribution, by its alias table."""
     bits = _random(state)
     place = np.int64(((bits >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     if F(bits & np.uint64(0xFFFFFF)) * _TWO_TO_MINUS_24 < noise[base + place]:
-        return place
+        return place if members is None else np.int64(members[base + place])
     return np.int64(alias[base + place])
 
 
 @fast
-def _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state):
+def _draw_slots(lanes, noise, alias, members, base, size, words, slot, theta, note, drawn, slots, state):
     """Draw negatives and ask for their rows, some time before they are needed."""
     for k in range(drawn):
-        slots[k] = slot[words + _draw(noise, alias, base, vocabulary, state)]
+        slots[k] = slot[words + _draw(noise, alias, members, base, size, state)]
         _prefetch(lanes, theta, slots[k])
         _prefetch(_ONE_LINE, note, slots[k])
 
@@ -293,7 +296,8 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
     width = LANE * len(lanes)
     window, block, drawn = settings.window, settings.block, settings.drawn
     rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
-    ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
+    ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
+    noise, alias, members, table, table_start = text[8:]
     slot, theta, note = parameters
     start, other, edge, both = edges
     state = seeded(settings.seed)
@@ -316,7 +320,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
         if held_out[document]:
             continue
         base = vocabulary_start[language[document]]
-        vocabulary = vocabulary_start[language[document] + 1] - base
+        draws, choice = table_start[table[document]], table_start[table[document] + 1] - table_start[table[document]]
         length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
         if length < 2:
             continue
@@ -330,7 +334,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
             blocks += 1
             watched = blocks & 31 == 1
             _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
-            _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            _draw_slots(lanes, noise, alias, members, draws, choice, words, slot, theta, note, drawn, slots, state)
             # forward: window sums, the first one by its terms, the others by what enters and leaves
             for d in range(width):
                 h[0, d] = F(0.0)
@@ -441,7 +445,8 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     width = LANE * len(lanes)
     window, block, drawn = settings.window, settings.block, settings.drawn
     rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
-    ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
+    ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
+    noise, alias, members, table, table_start = text[8:]
     slot, theta, note = parameters
     start, other, edge, both = edges
     state = seeded(settings.seed)
@@ -464,7 +469,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
         if held_out[document]:
             continue
         base = vocabulary_start[language[document]]
-        vocabulary = vocabulary_start[language[document] + 1] - base
+        draws, choice = table_start[table[document]], table_start[table[document] + 1] - table_start[table[document]]
         length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
         if length < 2:
             continue
@@ -478,7 +483,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             blocks += 1
             watched = blocks & 31 == 1
             _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
-            _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            _draw_slots(lanes, noise, alias, members, draws, choice, words, slot, theta, note, drawn, slots, state)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 uses[n] = F(0.0)

@@ -17,9 +17,10 @@ def start(problem: Problem, seed: int, theta: NDArray[np.float32]) -> None:
     random = np.random.default_rng([seed, 0])
     order = np.argsort(problem.twin, kind="stable")
     sorted_twins = problem.twin[order]
-    for row in range(0, len(problem.slot), ROWS):
+    for row in range(0, int(problem.twin.max(initial=-1)) + 1, ROWS):
         drawn = random.random((min(ROWS, len(problem.slot) - row), problem.dimensions), np.float32)
         own = order[slice(*np.searchsorted(sorted_twins, [row, row + ROWS]))]
-        theta[own, : problem.dimensions] = (drawn[problem.twin[own] - row] - 0.5) / problem.dimensions
+        for some in (own[first : first + ROWS] for first in range(0, len(own), ROWS)):  # words of many slices
+            theta[some, : problem.dimensions] = (drawn[problem.twin[some] - row] - 0.5) / problem.dimensions
     if len(problem.graph.targets):
         theta[problem.parameters :, : problem.dimensions] = problem.graph.targets

@@ -180,7 +180,8 @@ def cbow(lanes, text, parameters, edges, belief, settings, first, last, kept, to
     width = LANE * len(lanes)
     window, block, drawn = settings.window, settings.block, settings.drawn
     rate, weight, learning = F(settings.rate), F(settings.negatives / settings.drawn), settings.rate > 0.0
-    ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
+    ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
+    noise, alias, members, table, table_start = text[8:]
     slot, theta, note = parameters
     state = seeded(settings.seed)
     longest = block + 2 * window
@@ -203,7 +204,7 @@ def cbow(lanes, text, parameters, edges, belief, settings, first, last, kept, to
         if held_out[document]:
             continue
         base = vocabulary_start[language[document]]
-        vocabulary = vocabulary_start[language[document] + 1] - base
+        draws, choice = table_start[table[document]], table_start[table[document] + 1] - table_start[table[document]]
         length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
         if length < 2:
             continue
@@ -212,7 +213,7 @@ def cbow(lanes, text, parameters, edges, belief, settings, first, last, kept, to
         for begin in range(0, length, block):
             size = min(block, length - begin)
             low, high = max(0, begin - window), min(length, begin + size + window)
-            _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            _draw_slots(lanes, noise, alias, members, draws, choice, words, slot, theta, note, drawn, slots, state)
             for n in range(high - low):
                 around[n] = slot[contexts + kept[low + n]]
             _gather(lanes, theta, belief.variance, around, 0, high - low, alpha, alpha_v, unused)
@@ -298,7 +299,8 @@ def sgns(lanes, text, parameters, edges, belief, settings, first, last, kept, to
     width = LANE * len(lanes)
     window, block, drawn = settings.window, settings.block, settings.drawn
     rate, weight, learning = F(settings.rate), F(settings.negatives / settings.drawn), settings.rate > 0.0
-    ids, offsets, word_start, context_start, language, held_out, keep, noise, alias, vocabulary_start = text
+    ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
+    noise, alias, members, table, table_start = text[8:]
     slot, theta, note = parameters
     state = seeded(settings.seed)
     longest = (block + 2 * window + 7) // 8 * 8
@@ -321,7 +323,7 @@ def sgns(lanes, text, parameters, edges, belief, settings, first, last, kept, to
         if held_out[document]:
             continue
         base = vocabulary_start[language[document]]
-        vocabulary = vocabulary_start[language[document] + 1] - base
+        draws, choice = table_start[table[document]], table_start[table[document] + 1] - table_start[table[document]]
         length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
         if length < 2:
             continue
@@ -332,7 +334,7 @@ def sgns(lanes, text, parameters, edges, belief, settings, first, last, kept, to
             low, high = max(0, begin - window), min(length, begin + size + window)
             count = high - low
             padded = (count + 7) // 8 * 8
-            _draw_slots(lanes, noise, alias, base, vocabulary, words, slot, theta, note, drawn, slots, state)
+            _draw_slots(lanes, noise, alias, members, draws, choice, words, slot, theta, note, drawn, slots, state)
             for n in range(count):
                 around[n] = slot[contexts + kept[low + n]]
                 uses[n] = F(0.0)

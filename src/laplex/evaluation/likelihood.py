@@ -136,13 +136,12 @@ def _score(part: Part, drawn: NDArray[np.int64], model: Vectors, rule: _Rule, st
     """(n) The log likelihood of each token."""
     word = starts.word[part.low : part.high][part.document]
     context = starts.context[part.low : part.high][part.document]
-    alpha = model.theta[model.slot[context + part.ids]].astype(np.float64)
+    alpha = model.of_rows(context + part.ids).astype(np.float64)
     scores = np.zeros(len(alpha))
     for token, given in _inputs(alpha, part.document, rule):
         for low in range(0, len(token), AT_ONCE):
             some, x = token[low : low + AT_ONCE], given[low : low + AT_ONCE].astype(np.float32)
-            own = model.theta[model.slot[word[some] + part.ids[some]]]
-            others = model.theta[model.slot[word[some, None] + drawn[some]]]
+            own, others = model.of_rows(word[some] + part.ids[some]), model.of_rows(word[some, None] + drawn[some])
             scores[some] += log_expit(np.einsum("nd,nd->n", own, x))
             scores[some] += log_expit(-np.einsum("nkd,nd->nk", others, x)).sum(1)
     return scores

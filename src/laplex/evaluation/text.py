@@ -119,6 +119,6 @@ class Starts:
         languages = range(len(rows.vocabularies))
         words = np.array([[rows.word_start(i, s) for s in range(len(rows.slices))] for i in languages])
         contexts = np.array([rows.context_start(i) for i in languages])
-        if (model.slot < 0).any():
+        if (model.slot[rows.context_start(0) :] < 0).any():
             raise InputError(f"{name} came without context vectors, and predicts nothing without them")
         return cls(words[text.language, slice_of], contexts[text.language])

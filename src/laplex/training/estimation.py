@@ -89,7 +89,7 @@ class Estimation:
     def reference(self) -> tuple[NDArray[np.float32], list[dict[str, Any]]]:
         from laplex.engines import reference
 
-        size = (len(self.problem.slot), self.problem.dimensions)
+        size = (int(self.problem.twin.max()) + 1, self.problem.dimensions)
         start = (np.random.default_rng([self.training.seed, 0]).random(size) - 0.5) / self.problem.dimensions
         started = time.monotonic()
         theta = reference.maximize(self.problem, start[self.problem.twin])
@@ -157,7 +157,8 @@ class Estimation:
         from laplex.engines import rotation
 
         training = self.training
-        turning = rotation.find(self.problem) if training.rotate and training.epochs > 1 else None
+        apart = self.problem.present is not None  # where only words that occur have rows, no languages are joined
+        turning = rotation.find(self.problem) if training.rotate and training.epochs > 1 and not apart else None
         if training.rotate is True and turning is None:
             raise InputError(
                 "rotate=True: no edge of the prior joins two languages that could be rotated: leave it out"

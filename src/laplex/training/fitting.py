@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from laplex.corpus import Corpus
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
+from laplex.filling import Belief, Filling
 from laplex.model import ELSEWHERE, Model
 from laplex.problem import Problem, make_problem
 from laplex.progress import say
@@ -63,10 +64,14 @@ def fit_until(
     `watch` is told how far it is, instead of a bar.
     """
     rows = Rows(tokens.vocabularies, tokens.slices(model.vary))
+    filling = None
+    if model.absent == "filled":
+        _check_filled(training)
+        filling = Filling.of(Belief.of(model.prior, rows))
     for part in model.prior.parts:
         if found := part.coverage(rows):
             say(found, quiet=quiet)
-    problem = make_problem(model, tokens, rows, training.holdout, training.seed)
+    problem = make_problem(model, tokens, rows, training.holdout, training.seed, quiet=quiet)
     _check_text(problem)
     if training.inference == "variational":
         from laplex.engines import variational
@@ -89,7 +94,7 @@ def fit_until(
         theta: NDArray[np.float32], history: list[dict[str, Any]], spread: NDArray[np.float32] | None = None
     ) -> Embeddings:
         counts = [world().total(tokens.counts(rows.slices, i)) for i in range(len(tokens.vocabularies))]
-        return Embeddings(rows, theta, problem.slot, counts, problem.graph, described, history, spread)
+        return Embeddings(rows, theta, problem.slot, counts, problem.graph, described, history, spread, filling)
 
     try:
         theta, history = run.reference() if training.engine == "reference" else run.stochastic(epochs, watch)
@@ -101,6 +106,15 @@ def fit_until(
         if error.theta is not None:
             error.last_good = embeddings(error.theta, error.history)
         raise
+
+
+def _check_filled(training: Training) -> None:
+    if training.engine == "torch":
+        raise InputError('absent="filled" is for engine="cpu" and engine="reference", not "torch"')
+    if training.inference == "variational":
+        raise InputError('absent="filled" is for inference="map": absent words have no deviations of their own')
+    if world().size > 1:
+        raise InputError(f'absent="filled" is for one process, not {world().size}: write absent="kept"')
 
 
 def _check_text(problem: Problem) -> None:

@@ -1,0 +1,143 @@
+"""Hundreds of slices: how much memory does a model take that has vectors only for words where they occur?
+
+    python benchmarks/slices.py [--slices 300] [--words 100000] [--share 0.1] [--dimensions 100] [--groups 1]
+
+Text is drawn by Zipf's law, as many tokens in every slice as make that share of all (word, slice) pairs occur. One
+process fits a model by Chain (or, with --groups, by Groups crossed with Chain) with absent="filled", saves it and asks
+it; another opens it and asks. Both tell the most memory that they ever had resident, memory-mapped files included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import laplex as lx
+from laplex import storage
+from laplex.tokens import Tokens
+
+LENGTH = 100  # tokens of a document
+
+
+def tokens_needed(chance: np.ndarray, share: float) -> int:
+    """How many tokens of a slice make `share` of the words occur in it, on average."""
+    low, high = 1.0, 1e9
+    while high / low > 1.001:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if (-np.expm1(-chance * middle)).mean() < share else (low, middle)
+    return int(low)
+
+
+def write_tokens(folder: Path, slices: int, groups: int, words: int, share: float) -> None:
+    """Text by Zipf's law, in slices of `groups` parties and so many years."""
+    random = np.random.default_rng(1)
+    chance = 1.0 / np.arange(1, words + 1)
+    chance /= chance.sum()
+    documents = max(1, tokens_needed(chance, share) // LENGTH)
+    ids = np.searchsorted(np.cumsum(chance), random.random(slices * documents * LENGTH)).clip(max=words - 1)
+    slice_of = np.repeat(np.arange(slices), documents)
+    years = [str(1700 + year) for year in range(slices // groups)]
+    arrays: dict[str, Any] = {
+        "ids": ids.astype(np.int32),
+        "offsets": np.arange(0, len(ids) + 1, LENGTH),
+        "languages": np.zeros(len(slice_of), np.int32),
+        "codes/year": (slice_of // groups).astype(np.int32),
+        "codes/party": (slice_of % groups).astype(np.int32),
+        "counts/0": np.bincount(ids, minlength=words),
+    }
+    texts = {"words/0": [f"w{word}" for word in range(words)], "values/year": years}
+    for name, values in (texts | {"values/party": [f"p{party}" for party in range(groups)]}).items():
+        arrays[f"{name}/text"], arrays[f"{name}/starts"] = storage.pack(values)
+    storage.save(folder, "tokens", {"columns": ["year", "party"], "languages": [""], "sources": []}, arrays)
+
+
+def peak() -> float:
+    """GB that this process had resident at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def ask(fitted: lx.Embeddings) -> dict[str, float]:
+    """Seconds of questions about words that most slices lack."""
+    counts = fitted.counts[0]
+    rare = fitted.words()[int(np.argmin(np.abs(counts.astype(bool).sum(0) - 10)))]
+    key = dict(zip(fitted.columns, fitted.rows.slices.keys[int(np.argmin(counts[:, fitted.id(rare, 0)]))], strict=True))
+    first, last = (fitted.values("year")[place] for place in (0, -1))
+    rest = {name: value for name, value in key.items() if name != "year"}
+    questions = {
+        "vector": lambda: fitted.vector(rare, **key),
+        "neighbors": lambda: fitted.neighbors(rare, **key),
+        "similarity in all slices": lambda: fitted.similarity(rare, fitted.words()[1000]),
+        "contrast": lambda: fitted.contrast("year", values=[first, last], min_count=1, **rest),
+    }
+    seconds = {}
+    for name, question in questions.items():
+        start = time.perf_counter()
+        question()
+        seconds[name] = round(time.perf_counter() - start, 2)
+    return seconds
+
+
+def fit(folder: Path, dimensions: int, groups: int, epochs: int) -> dict[str, Any]:
+    tokens = Tokens(storage.load(folder / "tokens", "tokens"))
+    prior, vary = lx.Ridge(1.0) + lx.Chain("year", 100.0), ["year"]
+    if groups > 1:
+        prior, vary = prior + lx.Groups("party", 100.0), ["party", "year"]
+    model = lx.Model(vary, prior, dimensions=dimensions, absent="filled")
+    start = time.perf_counter()
+    fitted = lx.fit(model, tokens, epochs=epochs, quiet=True)
+    whole = time.perf_counter() - start
+    fitting = peak()
+    fitted.save(folder / "model")
+    speed = fitted.history["tokens_per_second"].median()
+    ask(fitted)
+    return {
+        "rows": len(fitted.rows),
+        "vectors": len(fitted.theta),
+        "edges": fitted.graph.edges,
+        "tokens": len(tokens),
+        "seconds of an epoch": round(len(tokens) / speed, 1),
+        "seconds in all": round(whole, 1),
+        "GB fitting": round(fitting, 2),
+        "GB fitted, saved and asked": round(peak(), 2),
+    }
+
+
+def opened(folder: Path) -> dict[str, Any]:
+    return {"seconds of questions": ask(lx.load(folder / "model")), "GB opened and asked": round(peak(), 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--slices", type=int, default=300)
+    parser.add_argument("--words", type=int, default=100_000)
+    parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--dimensions", type=int, default=100)
+    parser.add_argument("--groups", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--step", choices=["fit", "open"], help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.step is not None:
+        own = (asked.folder, asked.dimensions, asked.groups, asked.epochs)
+        print(json.dumps(opened(asked.folder) if asked.step == "open" else fit(*own)))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        write_tokens(Path(name) / "tokens", asked.slices, asked.groups, asked.words, asked.share)
+        for step in ("fit", "open"):
+            command = [sys.executable, __file__, *sys.argv[1:], "--step", step, "--folder", name]
+            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+            for what, value in found.items():
+                print(f"{what}: {value:,}" if isinstance(value, (int, float)) else f"{what}: {value}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
