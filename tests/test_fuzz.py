@@ -175,7 +175,8 @@ NAMES = ["", "*", "^a", "a$", " a", "a/text", "literal", "len"]
 @pytest.mark.parametrize("name", NAMES)
 def test_a_column_of_any_name(name, way, tmp_path):
     """pandas writes its index as a column without a name, for which Polars made up another."""
-    frame = pd.DataFrame({"text": ["x", "y", "z"], "a": ["1", "2", "3"], name: ["4", None, "6"]})
+    columns = {"text": ["x", "y", "z"], "a": ["1", "2", "3"], name: ["4", None, "6"]}
+    frame = pd.DataFrame(columns)
     source = tmp_path / f"a.{way}"
     if way == "csv":
         frame.to_csv(source, index=False)
@@ -185,9 +186,9 @@ def test_a_column_of_any_name(name, way, tmp_path):
     elif way == "jsonl":
         frame.to_json(source, orient="records", lines=True)
     elif way == "parquet":
-        pl.DataFrame(frame.to_dict("list")).write_parquet(source)
+        pl.DataFrame(columns).write_parquet(source)
     else:
-        ways = {"pandas": frame, "polars": pl.DataFrame(frame.to_dict("list")), "arrow": pa.table(frame)}
+        ways = {"pandas": frame, "polars": pl.DataFrame(columns), "arrow": pa.table(columns)}
         source = ways.get(way, frame.to_dict("records"))
     corpus = lx.read(source, metadata="all", missing="drop")
     documents = [
