@@ -327,8 +327,7 @@ COLUMNS = ["epoch", "log_likelihood", "log_prior", "held_out", "priors", "rotate
 @pytest.mark.parametrize("strength", [100.0, math.inf])
 @pytest.mark.parametrize("stop", [1, 4, 8])
 def test_a_run_that_stops_before_or_after_the_rotation_goes_on_bit_for_bit(tmp_path, monkeypatch, strength, stop):
-    pieces = cpu.Cpu.__init__
-    monkeypatch.setattr(cpu.Cpu, "__init__", lambda self, problem, state: pieces(self, problem, state, piece=300))
+    monkeypatch.setattr(cpu, "PIECE", 300)
     prior = joined(strength) + anchor("x")
     whole = fit(prior, epochs=3)
     save, left, stops = storage.save, iter(range(stop, -1, -1)), []

@@ -198,8 +198,7 @@ def test_the_last_good_state_is_kept(speeches, tmp_path, monkeypatch, checkpoint
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
 def test_a_run_interrupted_within_an_epoch_goes_on_bit_for_bit(speeches, tmp_path, monkeypatch, likelihood):
-    pieces = cpu.Cpu.__init__
-    monkeypatch.setattr(cpu.Cpu, "__init__", lambda self, problem, state: pieces(self, problem, state, piece=500))
+    monkeypatch.setattr(cpu, "PIECE", 500)
     chosen = model(likelihood=likelihood, subsample=1e-2)
     whole = fit(chosen, speeches, epochs=2)
     save, left = storage.save, iter(range(4, -1, -1))
