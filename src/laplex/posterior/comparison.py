@@ -20,7 +20,7 @@ from laplex.posterior.permutation import among_owners, counted_p, permuted, smoo
 from laplex.posterior.request import Request
 from laplex.posterior.tables import Floats, Pass, Table
 
-MANY = 1_000  # units that have a word, for which the formula is right
+MANY = 1_000  # where more units than this have a word, the formula is right
 
 Answer = tuple[float, Effect]
 NOTHING: Answer = (float("nan"), Effect(float("nan"), float("nan"), float("nan")))
@@ -38,7 +38,7 @@ class Draws:
 
     labellings: NDArray[np.int16]  # (P, m)
     counted: bool  # are labellings counted, or is p the tail of a smooth curve through them?
-    own: int  # labellings of the units that have a word, where the others have none
+    own: int  # how many are drawn among the units that have a word, if there are none of all units
     seed: Sequence[int]
 
     def p(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from laplex.engines.kernels import LANE, F, fast, logistic, logistic_one, products, seeded, subsample, uniform
 
 TILE = 16  # words for which the background is read at once
-EIGHT = 8  # contexts whose squares are added at once
+PENDING = 8  # contexts of a word that wait until their squares are added together
 BLOCK = 64  # positions of the background whose scores are computed at once
 
 
@@ -93,20 +93,20 @@ def _window_sum(lanes, alpha, kept, i, low, high, h):
 
 @fast
 def _add_square(lanes, h, weight, pending, filled, k, squares):
-    """The lower triangle of squares[k] += weight h hᵀ, once EIGHT have come together, since a square is large."""
+    """The lower triangle of squares[k] += weight h hᵀ, once PENDING of them wait, since a square is large."""
     root = np.sqrt(weight)
     place = filled[k]
     for d in range(LANE * len(lanes)):
         pending[k, place, d] = root * h[d]
     filled[k] = place + 1
-    if filled[k] == EIGHT:
+    if filled[k] == PENDING:
         _empty(lanes, pending, filled, k, squares)
 
 
 @fast
 def _empty(lanes, pending, filled, k, squares):
     """Add what is pending of squares[k]."""
-    for j in range(filled[k], EIGHT):
+    for j in range(filled[k], PENDING):
         for d in range(LANE * len(lanes)):
             pending[k, j, d] = F(0.0)
     filled[k] = 0
@@ -140,7 +140,7 @@ def occurrences(lanes, text, asked, first, last, kept, s, tau, squares):
     ids, offsets, documents, unit_start, keep, alpha, window, single, seed = text
     place, rho, start, units, chance = asked
     total = np.empty(LANE * len(lanes), np.float32)
-    pending, filled = np.empty((len(rho), EIGHT, LANE * len(lanes)), np.float32), np.zeros(len(rho), np.int64)
+    pending, filled = np.empty((len(rho), PENDING, LANE * len(lanes)), np.float32), np.zeros(len(rho), np.int64)
     pair = np.zeros(len(rho), np.int64)
     seen = np.full(len(rho), -1, np.int64)
     for unit in range(first, last):
@@ -251,7 +251,7 @@ def background(lanes, contexts, start, rho, rows, sums, weights, squares, wanted
 @fast
 def _add_curvature(lanes, contexts, sigma, total, wanted, squares, state):
     """Add σ(1−σ) h hᵀ of about `wanted` positions: one for every so much of σ(1−σ), which it stands for."""
-    pending, filled = np.empty((TILE, EIGHT, LANE * len(lanes)), np.float32), np.zeros(TILE, np.int64)
+    pending, filled = np.empty((TILE, PENDING, LANE * len(lanes)), np.float32), np.zeros(TILE, np.int64)
     for k in range(TILE):
         step = F(max(total[k] / wanted, 1e-30))
         done = step * uniform(state)

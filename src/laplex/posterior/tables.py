@@ -160,7 +160,8 @@ class Pass:
         found: list[list[int]] = []
         free = 0
         for word in chosen:
-            need = 4 * width * (int(self.start[word + 1] - self.start[word]) + width * self.threads)
+            own = int(self.start[word + 1] - self.start[word])
+            need = 4 * width * (own + (width + kernels.PENDING) * self.threads)
             if not found or need > free:
                 found.append([])
                 free = MEMORY
@@ -171,7 +172,8 @@ class Pass:
     def memory(self) -> int:
         """About how many bytes are needed at most."""
         rows = len(self._shelf_label) + (int(np.diff(self.start).max(initial=0)) if self._apart else 0)
-        tiles = self.threads * (kernels.TILE * rows * 4 * self.rho.shape[1] + rows * 64 * self._dimensions)
+        tile = 4 * kernels.TILE * (rows * self.rho.shape[1] + len(self._contexts))
+        tiles = self.threads * (tile + rows * 64 * self._dimensions)
         return int(MEMORY + self._contexts.nbytes + tiles + self._text.alpha.nbytes)
 
     def run(self, chosen: Sequence[int], ask: Callable[[Table], Answer]) -> Iterator[Answer]:
