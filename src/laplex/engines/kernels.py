@@ -76,7 +76,7 @@ class Edges(NamedTuple):
 class Settings(NamedTuple):
     window: int
     negatives: int  # K
-    block: int  # B, a multiple of 8
+    block: int  # B, a multiple of 8; SGNS reads two more with windows that are odd
     drawn: int  # N, a multiple of 8
     rate: float
     seed: int
@@ -173,9 +173,10 @@ def products(lanes, left, right, out, rows, columns):
 
 @fast
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
-    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by eights."""
+    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by fours."""
     width = LANE * len(lanes)
-    for k in range(first, last, 8):
+    whole = first + (last - first) // 8 * 8
+    for k in range(first, whole, 8):
         for i in range(count):
             w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
             w4, w5, w6, w7 = weights[i, k + 4], weights[i, k + 5], weights[i, k + 6], weights[i, k + 7]
@@ -184,6 +185,12 @@ def _combine(lanes, weights, rows, out, at, count, first, last, carry):
                 high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
                 out[at + i, d] = carry * out[at + i, d] + (low + high)
         carry = F(1.0)
+    for k in range(whole, last, 4):  # four that are left, at most
+        for i in range(count):
+            w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
+            for d in range(width):
+                low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
+                out[at + i, d] = carry * out[at + i, d] + low
 
 
 @fast
@@ -443,14 +450,16 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     block and weighted by their number. Arguments as in `cbow`.
     """
     width = LANE * len(lanes)
-    window, block, drawn = settings.window, settings.block, settings.drawn
+    window, drawn = settings.window, settings.drawn
+    block = settings.block + 2 * window % 4  # with its windows a multiple of 4, as products go
+    share = F(block / settings.block)  # UNREAD counts on as many negatives as tokens
     rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
     ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
     noise, alias, members, table, table_start = text[8:]
     slot, theta, note = parameters
     start, other, edge, both = edges
     state = seeded(settings.seed)
-    longest = (block + 2 * window + 7) // 8 * 8
+    longest = block + 2 * window
     span = (2 * window + 1 + 7) // 8 * 8
     alpha = np.zeros((longest + span, width), np.float32)
     d_alpha = np.zeros((longest + span, width), np.float32)
@@ -479,7 +488,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             size = min(block, length - begin)
             low, high = max(0, begin - window), min(length, begin + size + window)
             count = high - low
-            padded = (count + 7) // 8 * 8
+            padded = (count + 3) // 4 * 4
             blocks += 1
             watched = blocks & 31 == 1
             _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
@@ -563,7 +572,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             _combine(lanes, scores_turned, alpha, d_negative, 0, drawn, 0, padded, F(0.0))
             for k in range(drawn):
                 _step(lanes, theta, note, slots[k], d_negative, k, rate)
-                if _takes(note[slots[k], UNREAD], state):
+                if _takes(share * note[slots[k], UNREAD], state):
                     _prior(lanes, theta, note, start, other, edge, both, slots[k], rate)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]

@@ -26,7 +26,8 @@ class Training:
     patience    stop when the held-out likelihood has not risen for so many epochs
     checkpoint  a folder to save the state in after every epoch; a run that finds its own state there goes on from it
     checkpoint_minutes  save it also every so many minutes
-    block       tokens read at once;  drawn: negatives drawn for a block. By default 8 for CBOW, 16 for SGNS
+    block       tokens read at once;  drawn: negatives drawn for a block. By default 8 for CBOW, 16 for SGNS, which
+                reads two more at once if the window is odd: with its windows a block then has no gaps
     inference   "map": the vectors at which the log posterior is highest. "variational": from there, by as many passes
                 again, the mean and the standard deviation of each number in each vector (engines/variational.py)
     rotate      estimate languages apart for the first epoch, then rotate them onto each other once, before the prior
