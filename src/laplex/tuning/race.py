@@ -28,7 +28,6 @@ from laplex.tuning.results import Outcome, Results, key_of
 
 FIRST = 0.2  # the share of the epochs that everyone runs
 FINALISTS = 2
-CLEARLY = 2.0  # standard errors
 
 
 class Race:
@@ -61,30 +60,27 @@ class Race:
                 raise InputError(f"training diverged with every strength: lower rate={self._training.rate}")
             if place > 0 or rung == self.last:  # the first is too early to tell
                 alive += self._grown(alive, rung)
+            if place > 0 and rung == self.rungs[-2]:
+                alive += self._caught_up(alive, rung)
             if rung != self.last:
                 alive = self.ranked(alive, rung)[: survivors(len(self.grid.candidates), place + 1, len(self.rungs))]
-        return self._settled(self.ranked(alive, self.last)[0])
+        return self.ranked(alive, self.last)[0]
 
-    def _settled(self, best: Candidate) -> Candidate:
-        """The best once its neighbors that were dropped have caught up.
+    def _caught_up(self, alive: list[Candidate], rung: int) -> list[Candidate]:
+        """Neighbors of the best that were dropped, brought to this rung before it is said who runs to the end.
 
-        At the first rung, strong beliefs look too good. So neighbors run to the last rung but one; and to the end, if
-        they are ahead there, or not clearly worse and there is time left. It has about half the time of a fit.
+        At the first rung strong beliefs look too good, since they need not be learnt. It has half the time of a fit.
         """
         budget = self._done + (self.last - self.rungs[0]) // 2
+        added: list[Candidate] = []
         while True:
-            near = sorted(self.grid.neighbors(best), key=lambda other: self.compared(other, best)[0], reverse=True)
-            for other in near:
-                for rung in self.rungs[-2:]:
-                    known = max(self.outcomes[other])
-                    wanted = known < self.rungs[-2:][0] or self._is_open(other, best)
-                    ahead = known == self.rungs[-2:][0] and self.compared(other, best)[0] > 0
-                    if known < rung and (ahead or (wanted and self._done + rung - known <= budget)):
-                        self.advance(other, rung)
-            leader = self.ranked((one for one in self.outcomes if self.last in self.outcomes[one]), self.last)[0]
-            if leader is best:
-                return best
-            best = leader
+            best = self.ranked([*alive, *added], rung)[0]
+            dropped = [other for other in self.grid.neighbors(best) if rung not in self.outcomes[other]]
+            afforded = [other for other in dropped if self._done + rung - max(self.outcomes[other]) <= budget]
+            if not afforded:
+                return added
+            added.append(max(afforded, key=lambda other: self.compared(other, best)[0]))
+            self.advance(added[-1], rung)
 
     def ranked(self, candidates: Iterable[Candidate], rung: int) -> list[Candidate]:
         """Best first; of equals the simpler one."""
@@ -101,13 +97,6 @@ class Race:
         if one is two or not np.isfinite(second).all():
             return 0.0, 0.0
         return self.judge.mean(first - second)
-
-    def _is_open(self, other: Candidate, best: Candidate) -> bool:
-        """Was another candidate dropped that might yet be better?"""
-        if self.last in self.outcomes.get(other, {}):
-            return False
-        difference, error = self.compared(other, best)
-        return difference > -CLEARLY * error
 
     def _grown(self, alive: list[Candidate], rung: int) -> list[Candidate]:
         """New candidates, as long as the best stands at an end of a grid of our choosing, ahead of those within."""
