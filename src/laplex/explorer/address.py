@@ -123,7 +123,7 @@ def column_box(columns: Sequence[str], key: str, label: str) -> str:
 def slice_boxes(fitted: Embeddings, without: Sequence[str] = (), every: bool = True) -> dict[str, Any]:
     """The values of the columns that the page looks at; with `every`, all of them unless one is chosen."""
     chosen = {}
-    begun = choosing.first_slice(fitted, without)
+    begun = {} if every else choosing.first_slice(fitted, without)
     for name in fitted.columns:
         values = fitted.values(name)
         if name in without or len(values) < 2:

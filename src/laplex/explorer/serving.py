@@ -5,6 +5,7 @@ It listens at 127.0.0.1 only, sends nothing anywhere else, and ends when its sta
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -81,9 +82,12 @@ def main() -> None:
 
 def _warm() -> None:
     """Import what pages need while the browser is being opened."""
-    import_module("laplex.explorer.views.word")
+    import_module("laplex.explorer.app")
     # charts of ours are right as they are; to check each against the schema takes a tenth of an answer
     import_module("altair.utils.schemapi").disable_debug_mode()
+    # after each answer Streamlit looks for garbage everywhere: not in what stays anyway, or that takes a third of it
+    gc.collect()
+    gc.freeze()
 
 
 def _end_with_input() -> None:

@@ -220,7 +220,7 @@ def _draw(plane: Plane, frame: pd.DataFrame, titles: Titles, color: Any, column:
     layers = [points.encode(**axes, size=count, tooltip=tips), _draw_names(plane, frame).encode(**axes)]
     if column:
         layers.insert(0, _draw_lines(frame).encode(**axes))
-    return alt.layer(*layers).properties(width=plane.width, height=plane.height).interactive()
+    return alt.layer(*layers, width=plane.width, height=plane.height).interactive()
 
 
 def _draw_lines(frame: pd.DataFrame) -> Any:

@@ -66,7 +66,7 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
         .mark_point(size=220, strokeWidth=2, color="#000000")
         .encode(y=up, color=alt.value("#000000")),
     ]
-    chart = alt.layer(*layers).properties(width=width, height=height, data=alt.InlineData(**records(data)))
+    chart = alt.layer(*layers, width=width, height=height, data=alt.InlineData(**records(data)))
     hollow = ". Hollow: stopped early" if (data["_run"] == _STOPPED).any() else ""
     return finish(chart, subtitle=f"Ring: the choice. Bars: one standard error{hollow}")
 

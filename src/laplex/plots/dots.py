@@ -67,4 +67,4 @@ def dots(
         color=alt.Color(field="_series", type="nominal", scale=colors, legend=legend),
         tooltip=tooltips(frame, shown, names),
     )
-    return finish(alt.layer(line, dot).properties(width=width, height=_STEP * len(order)))
+    return finish(alt.layer(line, dot, width=width, height=_STEP * len(order)))

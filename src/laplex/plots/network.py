@@ -196,7 +196,9 @@ def _draw(plane: Plane, points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame
         # first in white and wide, so that lines behind do not run into them
         texts(labels, _SIZE, stroke="#ffffff", strokeWidth=3, strokeJoin="round").encode(**axes),
         texts(labels, _SIZE, color="#222222").encode(**axes),
-    ).properties(width=plane.width, height=plane.height)
+        width=plane.width,
+        height=plane.height,
+    )
 
 
 def _lines(axes: dict[str, Any], edges: pd.DataFrame) -> Any:

@@ -105,7 +105,9 @@ def _draw(plane: Plane, steps: pd.DataFrame, others: pd.DataFrame, along: str, s
         arrow.encode(**axes, color=color, angle=alt.Angle(field="_angle", type="quantitative", scale=None)),
         dot.encode(fill=alt.condition("datum._count > 0", color, alt.value("#ffffff"))),
         texts(times, _SIZE).encode(**axes, color=color),
-    ).properties(width=plane.width, height=plane.height)
+        width=plane.width,
+        height=plane.height,
+    )
 
 
 def _segments(plane: Plane, steps: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:

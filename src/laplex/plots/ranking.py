@@ -92,8 +92,7 @@ def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: li
     if interval:
         ends = {"x": alt.X(field=names[which.LOWER], type="quantitative"), "x2": alt.X2(field=names[which.UPPER])}
         layers.append(base.mark_rule(color="#000000", strokeWidth=1.3).encode(**ends))
-    chart = alt.layer(*layers).properties(width=width, height=_STEP * len(order))
-    return chart.properties(title=panel) if panel else chart
+    return alt.layer(*layers, width=width, height=_STEP * len(order), title=panel or alt.Undefined)
 
 
 def _side_by_side(drawn: list[Any]) -> Any:

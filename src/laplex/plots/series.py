@@ -50,7 +50,7 @@ def lines(
     chart: Any
     if drawn.panels is None:
         labels = [_end_labels(drawn, data, width, height)] if len(drawn.series) <= LABELLED else []
-        chart = alt.layer(*layers, *labels).properties(width=width, height=height, data=records(data))
+        chart = alt.layer(*layers, *labels, width=width, height=height, data=records(data))
     else:
         chart = _panels(drawn, data, layers, width, height)
     return finish(chart)
@@ -250,6 +250,4 @@ def _panels(drawn: _Drawn, data: pd.DataFrame, layers: Sequence[Any], width: int
     across = 2 if len(drawn.panels) in (2, 4) else 3
     size = {"width": max(140, round(1.25 * width / across)), "height": max(110, round(1.25 * height / across))}
     facet = alt.Facet(field="_panel", type="nominal", sort=drawn.panels, title=None)
-    return (
-        alt.layer(*layers).properties(**size).facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)
-    )
+    return alt.layer(*layers, **size).facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)

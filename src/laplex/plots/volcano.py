@@ -109,8 +109,8 @@ def _draw(frame: pd.DataFrame, drawn: pd.DataFrame, x: str, tested: bool, labels
     written = _labels(drawn, across, up, not tested, labels, width, height)
     beside: dict[str, Any] = {name: alt.ExprRef(f"datum._{name}") for name in ("dx", "dy", "align")}
     texts = alt.Chart(records(written)).mark_text(baseline="middle", fontSize=_SIZE, color="#222222", **beside)
-    chart = alt.layer(points, texts.encode(**axes, text=alt.Text(field="_text", type="nominal")))
-    return chart.properties(width=width, height=height)
+    named = texts.encode(**axes, text=alt.Text(field="_text", type="nominal"))
+    return alt.layer(points, named, width=width, height=height)
 
 
 def _ticks(ends: list[float], tested: bool) -> dict[str, Any]:
