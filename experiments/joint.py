@@ -6,6 +6,7 @@ The European Parliament by political group × year × language. English and Ital
 so that no speech is in both, and what holds in both languages was seen twice. A word has a vector in each group and
 year; groups are joined by a complete graph, years by a chain, the languages by translations.
 
+strengths    of the three kinds of edges, chosen by documents that were held out of the days that are read
 likelihood   text of days that were not read, by the whole model and with each kind of edge taken away
 concepts     pairs of translations, by the evidence in both languages that groups use them differently
 time         the distance between two groups by year for the first of them, in each language, with bands
@@ -14,7 +15,7 @@ time         the distance between two groups by year for the first of them, in e
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +41,21 @@ class Scale:
     epochs: int
     min_count: int
     clusters: int
+    grid: dict[str, list[float]]
     shown: int = 4
 
 
-FULL = Scale(None, GROUPS, 100, 8, 50, 25)
-QUICK = Scale(30, PAIR, 20, 2, 10, 3, 2)
+FULL = Scale(
+    None,
+    GROUPS,
+    100,
+    8,
+    50,
+    25,
+    {"family": [10.0, 100.0, 1e3], "year": [10.0, 100.0, 1e3], "translations": [1.0, 10.0, 100.0, 1e3]},
+)
+QUICK = Scale(30, PAIR, 20, 2, 10, 3, {"translations": [1.0, 100.0]}, 2)
+COLUMNS = ("english", "italian", "estimate_en", "estimate_it", "p_en", "p_it", "p", "n_en", "n_it")
 
 
 def read(folder: Path, scale: Scale) -> tuple[lx.Corpus, lx.Corpus]:
@@ -63,13 +74,29 @@ def read(folder: Path, scale: Scale) -> tuple[lx.Corpus, lx.Corpus]:
     return text, unread_text
 
 
-def priors(translations: lx.lexicons.WordPairs) -> Iterator[tuple[str, lx.Prior]]:
+def model(prior: lx.Prior, scale: Scale) -> lx.Model:
+    return lx.Model(["family", "year"], prior, dimensions=scale.dimensions)
+
+
+def chosen_strengths(
+    report: Report, translations: lx.lexicons.WordPairs, tokens: lx.Tokens, scale: Scale
+) -> dict[str, float]:
+    """Strengths by held-out documents; those that are not in the grid stay as they are."""
+    start = {"family": 100.0, "year": 100.0, "translations": 100.0}
+    whole = next(prior for _, prior in priors(translations, start))
+    tuned = lx.tune(model(whole, scale), tokens, scale.grid, epochs=scale.epochs)
+    report.table("strengths", tuned.table, "Strengths of the edges, by held-out documents", digits=4)
+    [best] = tuned.table[tuned.table["chosen"]].to_dict("records")
+    return start | {name: best[name] for name in scale.grid}
+
+
+def priors(translations: lx.lexicons.WordPairs, strengths: Mapping[str, float]) -> Iterator[tuple[str, lx.Prior]]:
     """The whole prior, and with each of its edges taken away."""
     ridge = lx.Ridge(1.0)
-    edges = {
-        "groups": lx.Groups("family", 100.0),
-        "years": lx.Chain("year", 100.0),
-        "translations": lx.Translations(translations, 1e3, languages=("it", "en")),
+    edges: dict[str, lx.Prior] = {
+        "groups": lx.Groups("family", strengths["family"]),
+        "years": lx.Chain("year", strengths["year"]),
+        "translations": lx.Translations(translations, strengths["translations"], languages=("it", "en")),
     }
     yield "all edges", ridge + edges["groups"] + edges["years"] + edges["translations"]
     for name in edges:
@@ -113,7 +140,7 @@ def concepts(
                     "n_it": int(it["n"]),
                 }
             )
-    whole = pd.DataFrame(rows).sort_values("p", kind="stable")
+    whole = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values("p", kind="stable")
     whole = whole.drop_duplicates("english").drop_duplicates("italian")
     whole["p_adjusted"] = stats.false_discovery_control(whole["p"]) if len(whole) else np.nan
     return whole.reset_index(drop=True)
@@ -123,18 +150,24 @@ def run(report: Report, folder: Path, scale: Scale) -> None:
     translations = lx.lexicons.translations(folder / "translations" / "it-en.train5000.tsv")
     text, unread = read(folder, scale)
     tokens = lx.Tokens.of(text, min_count=scale.min_count)
+    strengths = chosen_strengths(report, translations, tokens, scale)
+    report.settings["strengths"] = strengths
     models: dict[str, lx.Embeddings] = {}
-    for name, prior in priors(translations):
-        model = lx.Model(["family", "year"], prior, dimensions=scale.dimensions)
-        models[name] = lx.fit(model, tokens, epochs=scale.epochs, holdout=0.0)
+    for name, prior in priors(translations, strengths):
+        models[name] = lx.fit(model(prior, scale), tokens, epochs=scale.epochs, holdout=0.0)
     likelihood = lx.evaluation.held_out(models, unread, subsample=1e-3)
     report.table("likelihood", likelihood, "Log likelihood of a token of days not read", digits=4)
     fitted = models["all edges"]
     divided = concepts(fitted, translations, tokens, scale)
-    agreement = stats.spearmanr(divided["estimate_en"], divided["estimate_it"])
-    report.settings["rank correlation of the distances in the two languages"] = round(float(agreement.statistic), 3)
     title = f"Concepts that divide {' and '.join(PAIR)} in both languages, of {len(divided):,}"
     report.table("concepts", divided.head(25), title, digits=4)
+    if len(divided) > 2:
+        agreement = stats.spearmanr(divided["estimate_en"], divided["estimate_it"])
+        report.settings["rank correlation of the distances in the two languages"] = round(float(agreement.statistic), 3)
+        over_time(report, fitted, divided, tokens, scale)
+
+
+def over_time(report: Report, fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scale: Scale) -> None:
     frames = []
     for language, column in (("en", "english"), ("it", "italian")):
         words = divided[column].head(scale.shown).tolist()
