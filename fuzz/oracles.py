@@ -19,8 +19,8 @@ import numpy as np
 import laplex as lx
 from laplex import lexicons, word2vec
 from laplex.checkpoint import Position
-from laplex.corpus import TEXT
 from laplex.evaluation.datasets import RatedPairs, Section
+from laplex.parts import TEXT
 from laplex.tuning.results import Outcome
 
 _turn = itertools.count(1)

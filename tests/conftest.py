@@ -1,8 +1,10 @@
-"""What the tests share: a cache of their own, a way to read tokens back, and small corpora."""
+"""What the tests share: a cache of their own, ways to write files and read tokens back, and small corpora."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,21 @@ settings.register_profile("laplex", deadline=None, database=None)
 settings.load_profile("laplex")
 
 
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the tokens of all tests of a module that ask for it: what was fitted once finds its text again."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAPLEX_CACHE", str(folder))
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which this test keeps its tokens."""
+    if "shared_cache" in request.fixturenames:
+        shared: Path = request.getfixturevalue("shared_cache")
+        return shared
     folder = tmp_path / "cache"
     monkeypatch.setenv("LAPLEX_CACHE", str(folder))
     return folder
@@ -74,3 +88,21 @@ class Again:
 @pytest.fixture
 def again(documents: list[dict[str, Any]]) -> Again:
     return Again(documents)
+
+
+@pytest.fixture
+def as_nobody() -> Callable[[], AbstractContextManager[None]]:
+    """Be nobody for a while, since permissions do not bind root."""
+
+    @contextmanager
+    def nobody() -> Iterator[None]:
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)
+        try:
+            yield
+        finally:
+            if root:
+                os.seteuid(0)
+
+    return nobody

@@ -11,24 +11,37 @@ import laplex as lx
 from laplex.rows import Rows
 from laplex.tokens import Slices
 
-WORDS, TOPICS = 48, 6
+TOPICS = 6
 PLANTED = ("w6", "w7")  # change places in the speech of the party R, if asked for
 
 
-def speeches(seed: int, speakers: int = 60, each: int = 5, length: int = 50, swap: float = 0.0) -> list[dict[str, Any]]:
-    """Speakers with topics and some uses of words of their own. Each topic has its own words."""
+def speeches(
+    seed: int,
+    speakers: int = 60,
+    each: int = 5,
+    length: int = 50,
+    swap: float = 0.0,
+    *,
+    vocabulary: int = 48,
+    own: float = 0.1,
+    thin: str | None = None,
+) -> list[dict[str, Any]]:
+    """Speakers with topics of their own, who use a share `own` of the words in their own way. Each topic has its own
+    words. Party says nothing but what is planted: R swaps a share `swap` of the planted words, and says `thin` less."""
     random = np.random.default_rng(seed)
     rows = []
     for speaker in range(speakers):
         party = "DR"[speaker % 2]
         taste = random.dirichlet(np.full(TOPICS, 0.7))
-        topic_of = np.where(random.random(WORDS) < 0.1, random.integers(TOPICS, size=WORDS), np.arange(WORDS) % TOPICS)
+        theirs = random.random(vocabulary) < own
+        topic_of = np.where(theirs, random.integers(TOPICS, size=vocabulary), np.arange(vocabulary) % TOPICS)
         for _ in range(each):
-            chance = np.where(topic_of == random.choice(TOPICS, p=taste), 20.0, 1.0) / (10.0 + np.arange(WORDS))
-            words = [f"w{k}" for k in random.choice(WORDS, length, p=chance / chance.sum())]
+            chance = np.where(topic_of == random.choice(TOPICS, p=taste), 20.0, 1.0) / (10.0 + np.arange(vocabulary))
+            words = [f"w{k}" for k in random.choice(vocabulary, length, p=chance / chance.sum())]
             if party == "R":
                 other = dict(zip(PLANTED, reversed(PLANTED)))
                 words = [other.get(word, word) if random.random() < swap else word for word in words]
+                words = [word for word in words if word != thin or random.random() < 0.4]
             rows.append({"text": words, "party": party, "speaker": f"s{speaker:03}"})
     return rows
 

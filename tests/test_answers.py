@@ -11,30 +11,20 @@ import laplex as lx
 from laplex import posterior
 from laplex.cli import app
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
 FEW = {"min_clusters": 10, "min_count": 50}
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cache(home, monkeypatch):
-    monkeypatch.setenv("LAPLEX_CACHE", str(home))
-
-
-@pytest.fixture(scope="module")
-def fitted(home):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        rows = speakers.speeches(1, swap=0.6)
-        for number, row in enumerate(rows):
-            row["year"] = str(2000 + number % 3)
-        tokens = lx.Tokens.of(lx.read(rows, metadata=["party", "speaker", "year"]), min_count=5, quiet=True)
-        prior = lx.Ridge(1.0) + lx.Groups("party", 10.0) + lx.Chain("year", 10.0)
-        model = lx.Model(["party", "year"], prior, dimensions=6, window=3, subsample=0.0)
-        return lx.fit(model, tokens, holdout=0.0, epochs=5, threads=1, quiet=True)
+def fitted(shared_cache):
+    rows = speakers.speeches(1, swap=0.6)
+    for number, row in enumerate(rows):
+        row["year"] = str(2000 + number % 3)
+    tokens = lx.Tokens.of(lx.read(rows, metadata=["party", "speaker", "year"]), min_count=5, quiet=True)
+    prior = lx.Ridge(1.0) + lx.Groups("party", 10.0) + lx.Chain("year", 10.0)
+    model = lx.Model(["party", "year"], prior, dimensions=6, window=3, subsample=0.0)
+    return lx.fit(model, tokens, holdout=0.0, epochs=5, threads=1, quiet=True)
 
 
 def test_a_contrast_with_an_interval_is_that_of_the_test(fitted):

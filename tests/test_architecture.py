@@ -25,6 +25,7 @@ ORDER = [
     "sources",
     "periods",
     "tokenizer",
+    "parts",
     "corpus",
     "vocabulary",
     "ingest",

@@ -9,7 +9,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -148,19 +147,6 @@ def test_a_second_file_without_the_column(name, write, refused):
     refused(folder, f'{second}".*party|"party" in "{second}"', metadata=["party"])
 
 
-@contextmanager
-def permissions_bind():
-    """Permissions do not bind root: be nobody for a while."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
 @pytest.fixture
 def public():
     """A folder that anyone may enter."""
@@ -170,13 +156,13 @@ def public():
 
 
 @pytest.mark.parametrize("locked", ["a.csv", "."])
-def test_an_unreadable_file_or_folder(locked, public, refused):
+def test_an_unreadable_file_or_folder(locked, public, refused, as_nobody):
     folder = public / "folder"
     folder.mkdir()
     path = folder / "a.csv"
     path.write_text("text\na\n")
     (folder / locked).chmod(0)
-    with permissions_bind():
+    with as_nobody():
         refused(path, f'cannot read "{path}": Permission denied')
         if locked == ".":
             refused(folder, f'cannot read "{folder}": Permission denied')
@@ -425,8 +411,8 @@ def test_a_cache_that_is_a_file(write):
 
 
 @pytest.mark.parametrize("mode", [0o555, 0])
-def test_a_cache_without_permission(mode, public):
+def test_a_cache_without_permission(mode, public, as_nobody):
     cache = public / "cache"
     cache.mkdir(mode=mode)
-    with permissions_bind(), pytest.raises(lx.StorageError, match=f'cannot .*"{cache}.*": Permission denied'):
+    with as_nobody(), pytest.raises(lx.StorageError, match=f'cannot .*"{cache}.*": Permission denied'):
         lx.Tokens.of(lx.read([{"text": "a"}]), min_count=1, cache=cache)

@@ -1,44 +1,19 @@
-"""What PELP is compared with: closed forms are exact, retrofitting is the fixed point, slices end up in one space."""
+"""What PELP is compared with: closed forms are exact, retrofitting is the fixed point."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.linalg
-import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import ortho_group
+from invented import made, normal, rotation
 
 import laplex as lx
 from laplex import baselines
-from laplex.tokens import Slices
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 10_000)
-
-
-def made(vectors, language="", words=None, contexts=None, keys=((),), columns=()):
-    """Embeddings of an array (V, D) or (S, V, D)."""
-    stack = np.asarray(vectors).reshape(len(keys), -1, np.shape(vectors)[-1])
-    words = words or [f"{language}{i}" for i in range(stack.shape[1])]
-    return lx.Embeddings.of(
-        [lx.Vocabulary(words, np.full(len(words), len(keys)), language)],
-        [stack],
-        slices=Slices(columns, keys, np.empty(0, np.int32)),
-        counts=[np.ones((len(keys), len(words)), np.int64)],
-        contexts=None if contexts is None else [contexts],
-    )
-
-
-def normal(seed, *shape):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-def turned(seed, dimensions):
-    return ortho_group.rvs(dimensions, random_state=seed)
 
 
 def pairs(count, shift=0):
@@ -60,7 +35,7 @@ def english(vectors, **more):
 @given(seeds, st.integers(2, 12))
 def test_a_known_rotation_is_undone(seed, dimensions):
     target = normal(seed, 40, dimensions)
-    turn = turned(seed, dimensions)
+    turn = rotation(seed, dimensions)
     source = made(target @ turn, contexts=normal(1, 40, dimensions))
     aligned = baselines.align(source, made(target))
     np.testing.assert_allclose(aligned.matrix(), target, atol=1e-5)
@@ -70,7 +45,7 @@ def test_a_known_rotation_is_undone(seed, dimensions):
 def test_one_rotation_serves_all_slices_so_that_nothing_changes_among_them():
     keys, columns = (("D",), ("R",)), ("party",)
     stack = normal(0, 2, 30, 4)
-    source = made(stack @ turned(1, 4), keys=keys, columns=columns)
+    source = made(stack @ rotation(1, 4), keys=keys, columns=columns)
     noisy = made((stack + 0.1 * normal(2, 2, 30, 4))[::-1], keys=keys[::-1], columns=columns)
     aligned = baselines.align(source, noisy)
     before = source.matrix(party="D") @ source.matrix(party="R").T
@@ -84,13 +59,13 @@ def test_one_rotation_serves_all_slices_so_that_nothing_changes_among_them():
 
 def test_slices_can_be_laid_upon_vectors_without_slices():
     target = normal(0, 30, 4)
-    turn = turned(3, 4)
+    turn = rotation(3, 4)
     source = made(np.stack([target @ turn, target @ turn]), keys=(("D",), ("R",)), columns=("party",))
     np.testing.assert_allclose(baselines.align(source, made(target)).matrix(party="R"), target, atol=1e-5)
 
 
 def test_words_chosen_for_alignment_are_the_only_ones_that_count():
-    target, turn = normal(0, 30, 4), turned(3, 4)
+    target, turn = normal(0, 30, 4), rotation(3, 4)
     vectors = target @ turn
     vectors[10:] = normal(5, 20, 4)  # these have changed their meaning
     stable = [str(i) for i in range(10)]
@@ -101,7 +76,7 @@ def test_words_chosen_for_alignment_are_the_only_ones_that_count():
 
 
 def test_words_without_a_vector_do_not_count():
-    target, turn = normal(0, 30, 4), turned(3, 4)
+    target, turn = normal(0, 30, 4), rotation(3, 4)
     source, other = target @ turn, target.copy()
     source[:5], other[5:10] = 0, 0
     aligned = baselines.align(made(source), made(other))
@@ -145,7 +120,7 @@ def test_one_slice_can_be_taken_out():
 @given(seeds, st.integers(2, 12))
 def test_translations_of_a_rotated_language_are_found_exactly(seed, dimensions):
     target = normal(seed, 60, dimensions)
-    source = target @ turned(seed, dimensions)
+    source = target @ rotation(seed, dimensions)
     both = baselines.orthogonal_mapping(italian(source), english(target), pairs(20))
     assert both.languages == ["it", "en"]
     np.testing.assert_allclose(both.matrix("it"), target, atol=1e-5)
@@ -156,7 +131,7 @@ def test_translations_of_a_rotated_language_are_found_exactly(seed, dimensions):
 def test_the_orthogonal_map_does_not_depend_on_how_the_source_is_rotated(choices):
     source, target = normal(0, 60, 5), normal(1, 60, 5)
     straight = baselines.orthogonal_mapping(italian(source), english(target), pairs(30), **choices)
-    rotated = baselines.orthogonal_mapping(italian(source @ turned(7, 5)), english(target), pairs(30), **choices)
+    rotated = baselines.orthogonal_mapping(italian(source @ rotation(7, 5)), english(target), pairs(30), **choices)
     np.testing.assert_allclose(straight.matrix("it"), rotated.matrix("it"), atol=1e-5)
 
 
@@ -172,7 +147,7 @@ def test_no_rotation_is_better_than_the_map():
     both = baselines.orthogonal_mapping(italian(source), english(target), pairs(30))
     best = np.sum((both.matrix("it")[:30] - target[:30]) ** 2)
     for seed in range(200):
-        assert np.sum((source[:30] @ turned(seed, 3) - target[:30]) ** 2) >= best - 1e-4
+        assert np.sum((source[:30] @ rotation(seed, 3) - target[:30]) ** 2) >= best - 1e-4
 
 
 def test_within_the_source_nothing_changes():
@@ -233,7 +208,7 @@ def test_the_linear_map_solves_the_normal_equations(ridge):
 
 def test_a_mapping_answers_questions_and_can_be_saved(tmp_path):
     target = normal(0, 60, 5)
-    both = baselines.orthogonal_mapping(italian(target @ turned(0, 5)), english(target), pairs(30))
+    both = baselines.orthogonal_mapping(italian(target @ rotation(0, 5)), english(target), pairs(30))
     both.save(tmp_path / "both")
     loaded = lx.load(tmp_path / "both")
     np.testing.assert_array_equal(loaded.matrix("it"), both.matrix("it"))
@@ -369,143 +344,3 @@ def test_what_cannot_be_retrofitted_says_why():
             baselines.retrofit(vectors, [("1", "2")], strength=strength)
     with pytest.raises(lx.InputError, match="leave out language='en'"):
         baselines.retrofit(vectors, [("1", "2")], language="en")
-
-
-# A model for each slice
-
-
-def model(**choices):
-    prior = lx.Ridge(1.0) + lx.Groups("party", 30.0)
-    given = {"vary": ["party"], "prior": prior, "dimensions": 6, "window": 3, "subsample": 0.0}
-    return lx.Model(**(given | choices))
-
-
-OPTIONS = {"min_count": 1, "epochs": 20, "threads": 1, "holdout": 0.0, "quiet": True}
-
-
-@pytest.fixture(scope="module")
-def speeches():
-    """The words 0, 1 and 2 change their topics from one party to the other."""
-    return small.documents(count=300)
-
-
-def planted(count=400):
-    """Documents about one of three topics; the words 27, 28 and 29 change their topics from one party to the other."""
-    random = np.random.default_rng(0)
-    rows = []
-    for m in range(count):
-        topic = np.arange(30) % 3
-        topic[27:] = (topic[27:] + m % 2) % 3
-        chance = np.where(topic == random.integers(3), 8.0, 1.0)
-        text = [str(k) for k in random.choice(30, 30, p=chance / chance.sum())]
-        rows.append({"text": text, "party": "DR"[m % 2], "year": "2000", "lang": ""})
-    return rows
-
-
-@pytest.mark.parametrize("method", [baselines.independent, baselines.compass])
-def test_words_that_swap_their_roles_are_found(method):
-    found = method(model(), small.corpus(planted()), **OPTIONS)
-    assert found.columns == ("party",)
-    contrast = found.contrast("party", top=4)
-    assert set(contrast["word"][:3]) == {"27", "28", "29"}
-    assert contrast["distance"][2] > 1.1 * contrast["distance"][3]
-
-
-def test_independent_slices_are_fits_of_their_text_alone():
-    """Exact fits of each, so that all products among the words of a slice are the same up to a rotation."""
-    rows = small.documents(count=30)
-    options = {"min_count": 1, "holdout": 0.0, "quiet": True, "engine": "reference"}
-    found = baselines.independent(model(dimensions=3), small.corpus(rows), align_to="R", **options)
-    assert found.settings["baseline"] == {"name": "independent", "aligned to": ["R"]}
-    alone = replace(model(dimensions=3), vary=(), prior=lx.Ridge(1.0))
-    for party in "DR":
-        fitted = lx.fit(alone, small.corpus([row for row in rows if row["party"] == party]), **options)
-        counts = [found.count(word, party=party) for word in fitted.words()]
-        assert counts == [fitted.count(word) for word in fitted.words()]
-        ours = np.array([found.vector(word, party=party) for word in fitted.words()])
-        np.testing.assert_allclose(ours @ ours.T, fitted.matrix() @ fitted.matrix().T, atol=1e-3)
-
-
-def test_the_slice_that_others_are_rotated_onto_is_not_rotated(speeches):
-    tokens = lx.Tokens.of(small.corpus(speeches), min_count=1, quiet=True)
-    options = {"epochs": 3, "threads": 1, "quiet": True}
-    onto_d = baselines.independent(model(), tokens, align_to="D", **options)
-    onto_r = baselines.independent(model(), tokens, align_to={"party": "R"}, **options)
-    for party in "DR":
-        one, two = onto_d.matrix(party=party), onto_r.matrix(party=party)
-        np.testing.assert_allclose(one @ one.T, two @ two.T, atol=1e-4)
-    turn = scipy.linalg.orthogonal_procrustes(onto_d.matrix(party="D"), onto_r.matrix(party="D"))[0]
-    np.testing.assert_allclose(onto_d.matrix(party="R") @ turn, onto_r.matrix(party="R"), atol=1e-4)
-    x, z = onto_r.matrix(party="D").astype(float), onto_r.matrix(party="R").astype(float)
-    np.testing.assert_allclose(scipy.linalg.orthogonal_procrustes(x, z)[0], np.eye(6), atol=1e-4)
-
-
-def test_a_word_that_a_slice_lacks_has_no_count_and_a_zero_vector_there():
-    rows = small.documents(count=60)
-    for row in rows:
-        if row["party"] == "R":
-            row["text"] = [word for word in row["text"] if word != "4"]
-    found = baselines.independent(model(), small.corpus(rows), **OPTIONS | {"epochs": 2})
-    assert found.count("4", party="R") == 0 < found.count("4", party="D")
-    assert not found.vector("4", party="R").any()
-    assert found.vector("4", party="D").any()
-
-
-def test_slices_may_be_of_another_column_or_of_several(speeches):
-    corpus = small.corpus(speeches)
-    by_year = baselines.independent(model(), corpus, column="year", **OPTIONS | {"epochs": 1})
-    assert (by_year.columns, by_year.values("year")) == (("year",), list(small.YEARS))
-    both = baselines.compass(model(vary=["party", "year"]), corpus, **OPTIONS | {"epochs": 1})
-    assert len(both.slices) == 6
-    assert both.count("0", party="D", year="2000") > 0
-
-
-def test_the_compass_holds_the_contexts_of_the_whole_text(speeches):
-    found = baselines.compass(model(), small.corpus(speeches), **OPTIONS)
-    alone = replace(model(), vary=(), prior=lx.Ridge(1.0))
-    whole = lx.fit(alone, small.corpus(speeches), **OPTIONS)
-    np.testing.assert_array_equal(found.contexts(), whole.contexts())
-
-
-def test_an_anchor_on_contexts_is_what_holds_the_compass(speeches):
-    corpus = small.corpus(speeches)
-    found = baselines.compass(model(), corpus, **OPTIONS)
-    anchor = lx.Anchor(dict(zip(found.words(), found.contexts())), 1e6, on="contexts")
-    held = lx.fit(model(prior=lx.Ridge(1.0) + anchor), corpus, **OPTIONS)
-    np.testing.assert_allclose(held.contexts(), found.contexts(), atol=0.005)
-    np.testing.assert_array_equal(held.matrix(party="D"), found.matrix(party="D"))
-    assert np.abs(found.contexts()).max() > 0.5
-
-
-@pytest.mark.parametrize("method", [baselines.independent, baselines.compass])
-def test_slices_that_cannot_be_compared_say_why(speeches, method, tmp_path):
-    corpus = small.corpus(speeches)
-    tokens = lx.Tokens.of(corpus, min_count=1, quiet=True)
-    for choices, options, said in [
-        ({"vary": [], "prior": lx.Ridge(1.0)}, {}, 'column="party"'),
-        ({}, {"column": "chamber"}, 'no column "chamber"'),
-        ({"prior": lx.Groups("party", 1.0)}, {}, r"add lx\.Ridge"),
-        ({}, {"checkpoint": tmp_path}, "checkpoint"),
-        ({}, {"training": lx.Training(checkpoint=tmp_path)}, "checkpoint"),
-        ({}, {"min_count": 2}, "min_count were chosen"),
-        ({}, {"sg": 1}, "fit has no sg="),
-    ]:
-        with pytest.raises(lx.InputError, match=said):
-            method(model(**choices), tokens, **{"quiet": True} | options)
-    with pytest.raises(lx.InputError, match="one slice only"):
-        method(model(), corpus.where(party="D"), **OPTIONS)
-
-
-def test_independent_slices_that_cannot_be_aligned_say_why(speeches):
-    corpus = small.corpus(speeches)
-    for wanted in ("X", {"party": "D", "year": "2000"}, {"year": "2000"}):
-        with pytest.raises(lx.InputError, match="align_to="):
-            baselines.independent(model(), corpus, align_to=wanted, **OPTIONS)
-    with pytest.raises(lx.InputError, match=r"share 18 words, which do not fix a rotation of 20 dimensions"):
-        baselines.independent(model(dimensions=20), corpus, **OPTIONS)
-    bilingual = small.corpus(small.documents(count=40, languages=("en", "it")))
-    with pytest.raises(lx.InputError, match="2 languages"):
-        baselines.independent(model(), bilingual, **OPTIONS)
-    single = [{**row, "text": row["text"] if row["party"] == "D" else row["text"][:1]} for row in speeches]
-    with pytest.raises(lx.InputError, match="party=R: no document has two words"):
-        baselines.independent(model(dimensions=2), small.corpus(single), **OPTIONS)

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+from interruption import stopped_after
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 import laplex as lx
-from laplex import storage
 from laplex.engines import cpu, rotation
 from laplex.engines.kernels import ACC
 from laplex.objective import log_likelihood
@@ -53,10 +53,9 @@ def fit(prior, corpus=None, **options):
     return lx.fit(model(prior), corpus, quiet=True, **options)
 
 
-def run_first_epoch(turning, likelihood="cbow"):
+def run_first_epoch(turning):
     state = cpu.initial(turning.apart, 1)
-    block = {"cbow": 8, "sgns": 16}[likelihood]
-    cpu.Cpu(turning.apart, state, piece=500).run(cpu.Epoch(0, 4, 0.3, 1, 1, block, block), lambda share: None)
+    cpu.Cpu(turning.apart, state, piece=500).run(cpu.Epoch(0, 4, 0.3, 1, 1, 8, 8), lambda share: None)
     return state
 
 
@@ -325,26 +324,16 @@ COLUMNS = ["epoch", "log_likelihood", "log_prior", "held_out", "priors", "rotate
 
 
 @pytest.mark.parametrize("strength", [100.0, math.inf])
-@pytest.mark.parametrize("stop", [1, 4, 8])
+@pytest.mark.parametrize("stop", [2, 5, 9])
 def test_a_run_that_stops_before_or_after_the_rotation_goes_on_bit_for_bit(tmp_path, monkeypatch, strength, stop):
     monkeypatch.setattr(cpu, "PIECE", 300)
     prior = joined(strength) + anchor("x")
     whole = fit(prior, epochs=3)
-    save, left, stops = storage.save, iter(range(stop, -1, -1)), []
-
-    def save_and_fail(folder, kind, settings, *rest):
-        save(folder, kind, settings, *rest)
-        if kind == "checkpoint" and not next(left):
-            stops.append(settings["position"])
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(storage, "save", save_and_fail)
     run = {"epochs": 3, "checkpoint": tmp_path / "run", "checkpoint_minutes": 1e-9}
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_after(stop) as positions:
         fit(prior, **run)
-    monkeypatch.setattr(storage, "save", save)
     resumed = fit(prior, **run)
-    assert (len(stops[0]["history"]), stops[0]["piece"]) == {1: (0, 2), 4: (1, 1), 8: (2, 1)}[stop]
+    assert (len(positions[-1]["history"]), positions[-1]["piece"]) == {2: (0, 2), 5: (1, 1), 9: (2, 1)}[stop]
     assert resumed.theta.tobytes() == whole.theta.tobytes()
     pd.testing.assert_frame_equal(resumed.history[COLUMNS], whole.history[COLUMNS])
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import laplex as lx
-from laplex import formats
+from laplex.formats import frames
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -110,7 +110,7 @@ def test_an_object_that_starts_anew_gives_the_same_tokens(again, expected):
 def test_batches_of_any_size_give_the_same_tokens(way, documents, write, monkeypatch, tmp_path):
     corpus = lx.read(WAYS[way](write, documents * 300), metadata=["party", "year"])
     whole = lx.Tokens.of(corpus)
-    monkeypatch.setattr(formats, "ROWS", 50)
+    monkeypatch.setattr(frames, "ROWS", 50)
     assert len(list(corpus.documents())) > 3
     same(lx.Tokens.of(corpus, cache=tmp_path / "other"), whole)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
+from charts import data, layers
 
 import laplex as lx
 from laplex import plots
@@ -28,9 +28,8 @@ def vectors(keys=KEYS, columns=("party", "x")):
 
 
 def drawn(chart, place):
-    spec = chart.to_dict()
-    layer = spec["layer"][place]
-    return pd.DataFrame(spec["datasets"][layer["data"]["name"]]), layer
+    layer = layers(chart)[place]
+    return data(chart, layer), layer
 
 
 def test_a_word_has_a_point_at_each_value_of_a_column():

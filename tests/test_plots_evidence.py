@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from charts import data, layers
 
 from laplex import plots
 from laplex.errors import InputError
@@ -27,9 +28,7 @@ def frame(n=50, seed=0):
 
 
 def points(chart, layer=0):
-    spec = chart.to_dict()
-    data = spec["layer"][layer].get("data", spec.get("data"))
-    return pd.DataFrame(spec["datasets"][data["name"]])
+    return data(chart, layers(chart)[layer])
 
 
 def test_height_is_evidence_where_there_is_some():
@@ -89,19 +88,3 @@ def test_which_column_the_dots_are_has_to_be_clear():
     asked = pd.DataFrame({"word": ["a"] * 4, "party": list("DDRR"), "sex": list("mfmf"), "position": [0.1, 0.4, 0, 1]})
     with pytest.raises(InputError, match="color="):
         plots.dots(asked)
-
-
-@pytest.mark.parametrize(("words", "panels"), [(2, 0), (3, 3), (12, 12), (13, 0)])
-def test_more_than_two_bands_have_panels_of_their_own(words, panels):
-    rows = [
-        {"word": f"w{i}", "period": year, "distance": 0.3, "lower": 0.2, "upper": 0.4}
-        for i in range(words)
-        for year in (2001, 2002, 2003)
-    ]
-    frame = pd.DataFrame(rows)
-    drawn = plots.lines(frame).to_dict()
-    assert ("facet" in drawn) == (panels > 0)
-    if panels:
-        assert len(drawn["facet"]["sort"]) == panels
-    assert "facet" not in plots.lines(frame, color="word").to_dict()
-    assert "facet" not in plots.lines(frame.drop(columns=["lower", "upper"])).to_dict()

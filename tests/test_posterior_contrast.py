@@ -9,68 +9,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from parties import ask, fit, speeches
 from scipy import stats
+from speakers import PLANTED
 
 import laplex as lx
 from laplex.posterior import contrast, distance, pooled
 
-WORDS, TOPICS = 60, 6
-PLANTED = ("w6", "w7")  # change places in the speech of the party R, if asked for
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
 COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
 COLUMNS += ["count_one", "count_two", "clusters_one", "clusters_two"]
 
 
-def speeches(seed, speakers=60, each=6, length=60, swap=0.0, thin=None, own=0.1):
-    """Speakers with topics of their own, who use a share `own` of the words in their own way. Each topic has its own
-    words. Party says nothing but what is planted."""
-    random = np.random.default_rng(seed)
-    rows = []
-    for speaker in range(speakers):
-        party = "DR"[speaker % 2]
-        taste = random.dirichlet(np.full(TOPICS, 0.7))
-        topic_of = np.where(random.random(WORDS) < own, random.integers(TOPICS, size=WORDS), np.arange(WORDS) % TOPICS)
-        for _ in range(each):
-            chance = np.where(topic_of == random.choice(TOPICS, p=taste), 20.0, 1.0) / (10.0 + np.arange(WORDS))
-            words = [f"w{k}" for k in random.choice(WORDS, length, p=chance / chance.sum())]
-            if party == "R":
-                other = dict(zip(PLANTED, reversed(PLANTED)))
-                words = [other.get(word, word) if random.random() < swap else word for word in words]
-                words = [word for word in words if word != thin or random.random() < 0.4]
-            rows.append({"text": words, "party": party, "speaker": f"s{speaker:02}"})
-    return rows
-
-
-def fit(rows, vary=("party",), **choices):
-    corpus = lx.read(rows, metadata=["party", "speaker"])
-    prior = lx.Ridge(1.0) + lx.Groups("party", 10.0) if vary else lx.Ridge(1.0)
-    model = lx.Model(vary=vary, prior=prior, dimensions=8, window=3, subsample=0.0, **choices)
-    return lx.fit(model, corpus, min_count=5, epochs=30, threads=1, quiet=True)
-
-
-def ask(fitted, **options):
-    options = {"cluster": "speaker", "min_clusters": 10, "min_count": 50, "quiet": True, "threads": 2} | options
-    return contrast(fitted, "party", **options)
-
-
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cache(home, monkeypatch):
-    """One cache for all of these tests, so that what was fitted once is there."""
-    monkeypatch.setenv("LAPLEX_CACHE", str(home))
-    return home
-
-
-@pytest.fixture(scope="module")
-def swapped(home):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        fitted = fit(speeches(1, swap=0.6))
-        pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
-        return fitted
+def swapped(shared_cache):
+    fitted = fit(speeches(1, swap=0.6))
+    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
+    return fitted
 
 
 def null(seeds, **options):
@@ -89,9 +45,7 @@ def test_words_that_do_not_differ_are_called_different_as_often_as_it_says():
 
 def test_speeches_taken_for_independent_reject_far_too_often():
     with pytest.warns(UserWarning, match='every value of "speaker" has one value of "party" only.*cluster="speaker"'):
-        p = pd.concat(
-            [ask(fit(speeches(seed, speakers=30, each=20, own=0.5), vary=()), cluster=None)["p"] for seed in (10, 11)]
-        )
+        p = pd.concat([ask(fit(speeches(seed, 30, each=20, own=0.5), vary=()), cluster=None)["p"] for seed in (10, 11)])
     assert (p < 0.05).mean() > 0.15
 
 
@@ -143,6 +97,12 @@ def test_words_with_too_little_data_are_listed_without_p(swapped):
     assert 0 < found.loc["w59", "n"] < 400
     assert ask(swapped, words=["w6"], min_clusters=31)["p"].isna().all()
     assert "w59" not in set(ask(swapped, min_count=400)["word"])
+
+
+def test_whole_numbers_may_be_written_as_floats(swapped):
+    """As they come from R."""
+    floats = ask(swapped, top=3.0, min_clusters=10.0, min_count=50.0, permutations=0.0)
+    pd.testing.assert_frame_equal(floats, ask(swapped, top=3, permutations=0))
 
 
 def test_top_does_not_change_the_adjustment(swapped):

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from test_posterior_contrast import speeches
-from test_posterior_joint import CLUSTERS, SIZE, table
+from clusters import CLUSTERS, SIZE, table
+from parties import speeches
 
 import laplex as lx
 from laplex.posterior import drift, pooled
@@ -19,6 +19,8 @@ from laplex.posterior.permutation import counted_p, permuted, smoothed_p
 from laplex.posterior.scores import scores
 from laplex.posterior.tables import Table
 from laplex.posterior.units import gather
+
+pytestmark = pytest.mark.usefixtures("shared_cache")
 
 X = np.array([-0.5, -0.2, 0.1, 0.5])
 COLUMNS = ["word", "year", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
@@ -113,12 +115,12 @@ def test_the_effect_has_no_bias_and_its_interval_holds(make):
 YEARS = ("2001", "2002", "2004", "2005")
 
 
-def over_years(seed, change=0.0, each=16, speakers=40):
+def over_years(seed, change=0.0):
     """Speeches of all years by the same speakers; two words change places, more and more."""
     random = np.random.default_rng(seed)
     other = {"w6": "w7", "w7": "w6"}
     rows = []
-    for number, row in enumerate(speeches(seed, speakers=speakers, each=each)):
+    for number, row in enumerate(speeches(seed, 40, each=16)):
         now = number % len(YEARS)
         words = [other.get(word, word) if random.random() < change * now / 3 else word for word in row["text"]]
         rows.append(row | {"text": words, "year": YEARS[now], "id": str(number)})
@@ -137,22 +139,10 @@ def ask(fitted, **options):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cache(home, monkeypatch):
-    monkeypatch.setenv("LAPLEX_CACHE", str(home))
-
-
-@pytest.fixture(scope="module")
-def moving(home):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        fitted = fitted_over_years(over_years(1, change=0.9))
-        pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
-        return fitted
+def moving(shared_cache):
+    fitted = fitted_over_years(over_years(1, change=0.9))
+    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
+    return fitted
 
 
 @pytest.mark.parametrize("cluster", [None, "speaker"])

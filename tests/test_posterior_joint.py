@@ -7,31 +7,20 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from test_posterior_contrast import PLANTED, ask, cache, fit, home, speeches  # noqa: F401
+from clusters import CLUSTERS, table
+from parties import ask, fit, speeches
+from speakers import PLANTED
 
 import laplex as lx
 from laplex.posterior import pooled
-from laplex.posterior.evidence import analytic_p, effect, losses_by, rotate, step_of
+from laplex.posterior.evidence import analytic_p, effect, losses_by, step_of
 from laplex.posterior.groups import joint_effect, joint_p, permuted_by, spread
 from laplex.posterior.permutation import counted_p, evened, permuted, smoothed_p
-from laplex.posterior.tables import Table
 
-CLUSTERS, SIZE, GROUPS = 90, 6, 3
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
+GROUPS = 3
 PRIORS = dict.fromkeys(combinations(range(GROUPS), 2), 1.0)
-
-
-def table(random, tilt=(0.0, 0.0, 0.0), more=(1.0, 1.0, 1.0), clusters=CLUSTERS):
-    """Clusters of unequal size with topics of their own. In each group the word is `more` frequent and leans in a
-    direction by `tilt`."""
-    label = np.arange(clusters) % len(tilt)
-    size = random.gamma(2.0, 40.0, clusters)
-    topic = random.normal(0, 0.3, (clusters, SIZE))
-    n = random.poisson(size * np.array(more)[label] * 0.2) + 1.0
-    lean = np.array(tilt)[label][:, None] * np.eye(SIZE)[0]
-    here = n[:, None] * (topic + lean) + np.sqrt(n)[:, None] * random.normal(size=(clusters, SIZE))
-    around = size[:, None] * topic + np.sqrt(size)[:, None] * random.normal(0, 0.3, (clusters, SIZE))
-    curvature = np.diag(n.sum() * np.linspace(0.5, 1.5, SIZE))
-    return rotate(Table(0, label, np.arange(clusters), here, n, around, size, curvature)), label
 
 
 def scale(made):
@@ -120,14 +109,12 @@ def test_the_effect_has_no_bias_and_its_interval_holds():
 
 
 @pytest.fixture(scope="module")
-def three(home):  # noqa: F811
+def three(shared_cache):
     """Three parties: two words change places in one of them, and with half of the speakers of another."""
     rows = [row | {"party": row["party"] if int(row["speaker"][1:]) % 3 else "I"} for row in speeches(1, 100, swap=0.8)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        fitted = fit(rows)
-        pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
-        return fitted
+    fitted = fit(rows)
+    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
+    return fitted
 
 
 def test_one_row_a_word(three):
@@ -172,7 +159,7 @@ def test_p_by_formula_and_by_counting(three):
 
 
 def test_values_with_few_clusters_are_left_out(three, capsys):
-    rows = [row | {"party": "X" if row["speaker"] in ("s00", "s03") else row["party"]} for row in speeches(2)]
+    rows = [row | {"party": "X" if row["speaker"] in ("s000", "s003") else row["party"]} for row in speeches(2)]
     found = ask(fit(rows, vary=()), joint=True, quiet=False)
     assert "left out, with under 10 clusters: X" in capsys.readouterr().err
     assert found["p"].notna().all()

@@ -17,27 +17,16 @@ from laplex.posterior.spread import Spread
 from laplex.posterior.tables import Pass
 from laplex.posterior.units import gather
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
 OPTIONS = {"cluster": "speaker", "min_clusters": 10, "min_count": 50, "quiet": True, "threads": 2}
 AXIS = (["w0", "w12"], "w1")
 ACROSS = ["word", "party", "estimate", "se", "lower", "upper", "z", "p", "p_adjusted", "n", "clusters"]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cache(home, monkeypatch):
-    """One cache for all of these tests, so that what was fitted once is there."""
-    monkeypatch.setenv("LAPLEX_CACHE", str(home))
-
-
-@pytest.fixture(scope="module")
-def fitted(home):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        return speakers.fit(speakers.read(speakers.speeches(1, swap=0.6)))
+def fitted(shared_cache):
+    return speakers.fit(speakers.read(speakers.speeches(1, swap=0.6)))
 
 
 def test_positions_are_the_plain_ones_with_more_columns(fitted):

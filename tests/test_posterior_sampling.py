@@ -64,15 +64,8 @@ def newton(text, prior, x, without):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def tokens(home):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        return speakers.read(speakers.speeches(1, speakers=24, each=2))
+def tokens(shared_cache):
+    return speakers.read(speakers.speeches(1, speakers=24, each=2))
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])

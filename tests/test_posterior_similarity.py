@@ -13,26 +13,15 @@ import laplex as lx
 from laplex.posterior.similarity import neighbors, similarity
 from laplex.posterior.spread import Spread
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
 ADDED = ["estimate", "se", "lower", "upper", "n", "clusters"]
 OPTIONS = {"cluster": "speaker", "min_clusters": 10, "min_count": 50, "quiet": True, "threads": 2}
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cache(home, monkeypatch):
-    """One cache for all of these tests."""
-    monkeypatch.setenv("LAPLEX_CACHE", str(home))
-
-
-@pytest.fixture(scope="module")
-def fitted(home):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(home))
-        return speakers.fit(speakers.read(speakers.speeches(1, swap=0.6)))
+def fitted(shared_cache):
+    return speakers.fit(speakers.read(speakers.speeches(1, swap=0.6)))
 
 
 def test_the_table_is_that_of_the_plain_question_with_more_columns(fitted):

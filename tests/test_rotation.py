@@ -10,36 +10,14 @@ import scipy.linalg
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import ortho_group
+from invented import made, normal, rotation
 
 import laplex as lx
 from laplex.objective import log_likelihood, log_prior
 from laplex.rotation import align, normalize_rotation, rotated
-from laplex.tokens import Slices
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 10_000)
-
-
-def made(vectors, language="", words=None, contexts=None, keys=((),), columns=()):
-    """Embeddings of an array (V, D) or (S, V, D)."""
-    stack = np.asarray(vectors).reshape(len(keys), -1, np.shape(vectors)[-1])
-    words = words or [f"{language}{i}" for i in range(stack.shape[1])]
-    return lx.Embeddings.of(
-        [lx.Vocabulary(words, np.full(len(words), len(keys)), language)],
-        [stack],
-        slices=Slices(columns, keys, np.empty(0, np.int32)),
-        counts=[np.ones((len(keys), len(words)), np.int64)],
-        contexts=None if contexts is None else [contexts],
-    )
-
-
-def normal(seed, *shape):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-def turned(seed, dimensions):
-    return ortho_group.rvs(dimensions, random_state=seed)
 
 
 # groups, a tie, and a pair of negative weight
@@ -48,17 +26,15 @@ PRIOR = PRIOR + lx.Pairs([("3", "4", 1.0), ("5", "6", -1.0)], 2.0) + lx.Pairs([(
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
+def fitted(shared_cache):
     model = lx.Model(vary=["party"], prior=PRIOR, dimensions=4, window=2, subsample=0.0)
-    options = {"engine": "reference", "min_count": 1, "holdout": 0.0, "cache": tmp_path_factory.mktemp("tokens")}
+    options = {"engine": "reference", "min_count": 1, "holdout": 0.0}
     return lx.fit(model, small.corpus(small.documents(40)), quiet=True, **options)
 
 
 @pytest.fixture(scope="module")
-def problem(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return small.problem(small.documents(40), PRIOR, ["party"], dimensions=4)
+def problem(shared_cache):
+    return small.problem(small.documents(40), PRIOR, ["party"], dimensions=4)
 
 
 # Alignment
@@ -68,7 +44,7 @@ def problem(tmp_path_factory):
 @given(seeds, st.integers(2, 12))
 def test_a_known_rotation_is_undone_for_words_and_contexts(seed, dimensions):
     target = normal(seed, 40, dimensions)
-    turn = turned(seed, dimensions)
+    turn = rotation(seed, dimensions)
     source = made(target @ turn, contexts=normal(1, 40, dimensions))
     aligned = align(source, made(target), quiet=True)
     np.testing.assert_allclose(aligned.matrix(), target, atol=1e-5)
@@ -80,7 +56,7 @@ def test_a_known_rotation_is_undone_for_words_and_contexts(seed, dimensions):
 def test_no_rotation_lies_closer(seed):
     source, target = normal(seed, 30, 4), normal(seed + 1, 30, 4)
     aligned = align(made(source), made(target), quiet=True).matrix()
-    other = source @ turned(seed + 2, 4)
+    other = source @ rotation(seed + 2, 4)
     assert np.linalg.norm(aligned - target) <= np.linalg.norm(other - target) + 1e-4
     expected = source @ scipy.linalg.orthogonal_procrustes(source, target)[0]
     np.testing.assert_allclose(aligned, expected, atol=1e-5)
@@ -89,7 +65,7 @@ def test_no_rotation_lies_closer(seed):
 def test_one_rotation_serves_all_slices():
     keys, columns = (("D",), ("R",)), ("party",)
     stack = normal(0, 2, 30, 4)
-    source = made(stack @ turned(1, 4), keys=keys, columns=columns)
+    source = made(stack @ rotation(1, 4), keys=keys, columns=columns)
     noisy = made((stack + 0.01 * normal(2, 2, 30, 4))[::-1], keys=keys[::-1], columns=columns)
     aligned = align(source, noisy, quiet=True)
     for party, block in zip("DR", stack, strict=True):
@@ -104,14 +80,14 @@ def test_languages_are_laid_upon_those_of_the_same_name():
         words = [lx.Vocabulary([str(i) for i in range(20)], np.ones(20, np.int64), name) for name in names]
         return lx.Embeddings.of(words, [x, y])
 
-    x, y, turn = normal(0, 20, 4), normal(1, 20, 4), turned(2, 4)
+    x, y, turn = normal(0, 20, 4), normal(1, 20, 4), rotation(2, 4)
     aligned = align(two(x @ turn, y @ turn, ("en", "it")), two(y, x, ("it", "en")), quiet=True)
     np.testing.assert_allclose(aligned.matrix("en"), x, atol=1e-5)
     np.testing.assert_allclose(aligned.matrix("it"), y, atol=1e-5)
 
 
 def test_it_is_said_and_kept_over_how_many_words(capfd):
-    target, turn = normal(0, 40, 4), turned(0, 4)
+    target, turn = normal(0, 40, 4), rotation(0, 4)
     words = [f"w{i}" for i in range(40)]
     source = made((target @ turn)[5:], words=words[5:])
     aligned = align(source, made(target, words=words))
@@ -123,14 +99,14 @@ def test_it_is_said_and_kept_over_how_many_words(capfd):
 
 def test_chosen_words_alone_decide():
     target = normal(3, 40, 4)
-    vectors = np.concatenate([target[:10], normal(4, 30, 4)]) @ turned(5, 4)
+    vectors = np.concatenate([target[:10], normal(4, 30, 4)]) @ rotation(5, 4)
     aligned = align(made(vectors), made(target), words=[str(i) for i in range(10)], quiet=True)
     np.testing.assert_allclose(aligned.matrix()[:10], target[:10], atol=1e-5)
 
 
 def test_words_without_a_vector_are_not_looked_at():
     target = normal(6, 30, 4)
-    vectors = target @ turned(7, 4)
+    vectors = target @ rotation(7, 4)
     vectors[:5] = 0
     np.testing.assert_allclose(align(made(vectors), made(target), quiet=True).matrix()[5:], target[5:], atol=1e-5)
 
@@ -172,7 +148,7 @@ def test_principal_axes_do_not_depend_on_the_rotation_they_are_found_from(seed, 
     spread = np.linspace(2.0, 1.0, dimensions)
     vectors = np.random.default_rng(seed).gamma(1.0, size=(80, dimensions)) * spread - 0.5
     one = normalize_rotation(made(vectors), quiet=True).matrix()
-    two = normalize_rotation(made(vectors @ turned(seed + 1, dimensions)), quiet=True).matrix()
+    two = normalize_rotation(made(vectors @ rotation(seed + 1, dimensions)), quiet=True).matrix()
     gaps = np.diff(np.sort(np.linalg.eigvalsh(vectors.T @ vectors)))
     skew = np.abs((one.astype(float) ** 3).sum(0))
     if gaps.min() > 1.0 and skew.min() > 1.0:  # else the text leaves an axis or its sign open
@@ -223,7 +199,7 @@ def test_what_cannot_be_normalized_says_why():
 @settings(max_examples=10)
 @given(seeds)
 def test_likelihood_prior_cosines_and_distances_stay(fitted, problem, seed):
-    other = rotated(fitted, turned(seed, 4), {})
+    other = rotated(fitted, rotation(seed, 4), {})
     for moved in (align(fitted, other, quiet=True), normalize_rotation(fitted, quiet=True), other):
         one, two = fitted.theta.astype(float), moved.theta.astype(float)
         likelihood = [log_likelihood(problem, theta)[0] for theta in (one, two)]

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 
 from laplex import StorageError, Tokens, read, storage
 from laplex.checkpoint import Checkpoint, Position
+from laplex.storage.atomic import shared
 from laplex.tuning.results import Results
 
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
@@ -219,9 +220,19 @@ def test_what_a_killed_save_has_left_is_cleared_up(folder):
     assert storage.load(folder).arrays["a"].tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("number", ["9" * 10, "9" * 30])
+def test_what_no_process_can_have_left_stays(folder, number):
+    """A stranger's folder can hold such a name; asking the system for that process raised an OverflowError."""
+    part = folder / f".part-{socket.gethostname()}-{number}-00000000"
+    part.touch()
+    storage.clear_up(folder)
+    storage.save(folder, "test", {}, {})
+    assert part.exists()
+
+
 def test_nothing_is_cleared_up_while_somebody_writes(folder):
     left = orphan(folder)
-    with storage._shared(folder):
+    with shared(folder):
         storage.clear_up(folder)
     assert left.exists()
 

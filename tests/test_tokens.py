@@ -17,7 +17,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex import formats, ingest, storage
+from laplex import ingest, storage
+from laplex.formats import frames
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def speeches():
 @pytest.fixture
 def many_batches(monkeypatch):
     """Batches and pieces so small that there are many of them."""
-    monkeypatch.setattr(formats, "CHARACTERS", 50_000)
+    monkeypatch.setattr(frames, "CHARACTERS", 50_000)
     monkeypatch.setattr(ingest, "PIECE", 10_000)
 
 
@@ -95,14 +96,14 @@ def test_random_corpora_come_back(documents, min_count, rows, piece, decode):
     assume(documents and all(max(counted[lang].values(), default=0) >= min_count for _, lang in documents))
     corpus = lx.read([{"text": words, "lang": lang} for words, lang in documents], language_column="lang")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "ROWS", rows)
+        patch.setattr(frames, "ROWS", rows)
         patch.setattr(ingest, "PIECE", piece)
         read = lx.Tokens.of(corpus, min_count=min_count, quiet=True)
     assert decode(read) == [[w for w in words if w and counted[lang][w] >= min_count] for words, lang in documents]
 
 
 def test_reading_does_not_run_ahead_of_tokenising(monkeypatch):
-    monkeypatch.setattr(formats, "ROWS", 1)
+    monkeypatch.setattr(frames, "ROWS", 1)
     ahead = []
     done = []
 
@@ -264,9 +265,9 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import laplex as lx
-from laplex import formats
+from laplex.formats import frames
 
-formats.ROWS = 10
+frames.ROWS = 10
 place = Path({place!r})
 
 class Documents:

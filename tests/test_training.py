@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+from interruption import stopped_after
 
 import laplex as lx
 from laplex import storage
@@ -116,21 +117,11 @@ def test_one_thread_gives_the_same_bytes(speeches):
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(speeches, tmp_path, monkeypatch, likelihood):
+def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(speeches, tmp_path, likelihood):
     chosen = model(likelihood=likelihood, subsample=1e-2)
     whole = fit(chosen, speeches, epochs=6)
-    save, saved = storage.save, []
-
-    def save_and_fail(folder, kind, *rest):
-        save(folder, kind, *rest)
-        saved.append(kind)
-        if saved.count("checkpoint") == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(storage, "save", save_and_fail)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_after(3):
         fit(chosen, speeches, epochs=6, checkpoint=tmp_path / "run")
-    monkeypatch.setattr(storage, "save", save)
     resumed = fit(chosen, speeches, epochs=6, checkpoint=tmp_path / "run")
     assert resumed.theta.tobytes() == whole.theta.tobytes()
     columns = ["epoch", "log_likelihood", "log_prior", "held_out", "priors"]
@@ -201,19 +192,10 @@ def test_a_run_interrupted_within_an_epoch_goes_on_bit_for_bit(speeches, tmp_pat
     monkeypatch.setattr(cpu, "PIECE", 500)
     chosen = model(likelihood=likelihood, subsample=1e-2)
     whole = fit(chosen, speeches, epochs=2)
-    save, left = storage.save, iter(range(4, -1, -1))
-
-    def save_and_fail(folder, kind, settings, *rest):
-        save(folder, kind, settings, *rest)
-        if kind == "checkpoint" and not next(left):
-            assert settings["position"]["piece"] > 0
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(storage, "save", save_and_fail)
     run = {"epochs": 2, "checkpoint": tmp_path / "run", "checkpoint_minutes": 1e-9}
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_after(5) as positions:
         fit(chosen, speeches, **run)
-    monkeypatch.setattr(storage, "save", save)
+    assert positions[-1]["piece"] > 0
     resumed = fit(chosen, speeches, **run)
     assert resumed.theta.tobytes() == whole.theta.tobytes()
     columns = ["epoch", "log_likelihood", "log_prior", "held_out", "priors"]

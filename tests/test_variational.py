@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+from interruption import stopped_after
 from scipy.special import log_expit, logsumexp
 from scipy.stats import multivariate_normal
 
 import laplex as lx
-from laplex import storage
 from laplex.engines import cpu, reference, variational
 from laplex.engines.variational_cpu import MEASURE, Variational
 from laplex.objective import groups, log_likelihood, log_posterior, log_prior
@@ -334,21 +334,11 @@ def test_deviations_come_back_from_disk(tmp_path):
 
 
 @pytest.mark.parametrize("after", [2, 4, 5])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch, after):
+def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(tmp_path, after):
     """Interrupted before, and while, deviations are found."""
     whole = fit()
-    save, saved = storage.save, []
-
-    def save_and_fail(folder, kind, *rest):
-        save(folder, kind, *rest)
-        saved.append(kind)
-        if saved.count("checkpoint") == after:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(storage, "save", save_and_fail)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_after(after):
         fit(checkpoint=tmp_path / "run")
-    monkeypatch.setattr(storage, "save", save)
     resumed = fit(checkpoint=tmp_path / "run")
     assert resumed.theta.tobytes() == whole.theta.tobytes()
     assert resumed.spread.tobytes() == whole.spread.tobytes()

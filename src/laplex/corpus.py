@@ -21,13 +21,11 @@ import polars as pl
 from laplex.card import card
 from laplex.errors import InputError, quote
 from laplex.formats import series_of
+from laplex.parts import LANGUAGE, TEXT, Part, Where, as_values
 from laplex.periods import Periods
 from laplex.progress import bar
-from laplex.sources import Batch, Source, source_of
+from laplex.sources import Batch, source_of
 from laplex.tokenizer import Rule, Tokenizer
-
-TEXT = "\0text"  # names that no column of a user has
-LANGUAGE = "\0language"
 
 
 def read(
@@ -89,69 +87,21 @@ def read(
 
 
 @dataclass(frozen=True)
-class Where:
-    """Keeps the documents whose `column` has one of `values`."""
-
-    column: str
-    values: tuple[str, ...]
-
-    def apply(self, frame: pl.DataFrame, where: str) -> pl.DataFrame:
-        return frame.filter(frame[self.column].is_in(self.values))
-
-
-@dataclass(frozen=True)
-class Part:
-    """One source with what is to be read of it. A sum of corpora has several."""
-
-    source: Source
-    text: str
-    metadata: tuple[str, ...]
-    language: str | None
-    language_column: str | None
-    tokenizer: Tokenizer
-    drop_missing: bool
-    steps: tuple[Periods | Where, ...] = ()
-
-    @property
-    def wanted(self) -> list[str]:
-        """The columns of the source to read."""
-        extra = [] if self.language_column is None else [self.language_column]
-        return list(dict.fromkeys([self.text, *self.metadata, *extra]))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The metadata that a document has in the end."""
-        added = [step.name for step in self.steps if isinstance(step, Periods)]
-        return tuple(dict.fromkeys([*self.metadata, *added]))
-
-    @property
-    def identity(self) -> str:
-        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing]
-        return json.dumps([self.source.identity(self.wanted), settings, self.tokenizer.identity, repr(self.steps)])
-
-    def documents(self) -> Iterator[Batch]:
-        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing."""
-        for batch in self.source.batches(self.wanted):
-            where = f"document {batch.first:,} of {batch.place} or soon after"
-            columns = {name: _as_values(batch.frame[name], where) for name in self.metadata}
-            text, languages = _as_text(batch.frame[self.text], where), self._languages(batch.frame, where)
-            frame = pl.DataFrame({TEXT: text, LANGUAGE: languages, **columns})
-            for step in self.steps:
-                frame = step.apply(frame, where)
-            yield replace(batch, frame=frame)
-
-    def _languages(self, frame: pl.DataFrame, where: str) -> pl.Series:
-        if self.language_column is None:
-            return pl.repeat(self.language or "", len(frame), dtype=pl.String, eager=True)
-        return _as_values(frame[self.language_column], where)
-
-
-@dataclass(frozen=True)
 class Corpus:
     """Documents with metadata, read anew each time they are asked for. Made by `read`; corpora add with `+`."""
 
     parts: tuple[Part, ...]
     _summary: list[Summary] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def sources(self) -> list[str]:
+        """What its documents are read from, by name."""
+        return list(dict.fromkeys(part.source.name for part in self.parts))
+
+    @property
+    def name(self) -> str:
+        """Its sources, for messages."""
+        return quote(self.sources, 3)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -178,7 +128,7 @@ class Corpus:
         for column, wanted in values.items():
             self._check_column(column)
             chosen = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Iterable) else list(wanted)
-            texts = _as_values(series_of(column, chosen), "where").to_list()
+            texts = as_values(series_of(column, chosen), "where").to_list()
             corpus = corpus._with(Where(column, tuple(texts)))
         return corpus
 
@@ -262,21 +212,20 @@ class Corpus:
     def __repr__(self) -> str:
         if self._summary:
             return str(self)
-        names = quote(dict.fromkeys(part.source.name for part in self.parts), 3)
-        return f"Corpus of {names}; metadata: {quote(self.columns, 30) or 'none'} (print it to count its documents)"
+        return f"Corpus of {self.name}; metadata: {quote(self.columns, 30) or 'none'} (print it to count its documents)"
 
     def _repr_html_(self) -> str:
-        names = quote(dict.fromkeys(part.source.name for part in self.parts), 3)
+        title = f"Corpus of {self.name}"
         if not self._summary:
             facts = [
                 ("metadata", quote(self.columns, 30) or "none"),
                 ("documents", "not counted yet: print it to do so"),
             ]
-            return card(f"Corpus of {names}", facts)
+            return card(title, facts)
         summary = self._summary[0]
         facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}")]
         facts += [("languages", _counts(summary.languages))] if self._has_languages else []
-        return card(f"Corpus of {names}", [*facts, *((name, _counts(told)) for name, told in summary.values.items())])
+        return card(title, [*facts, *((name, _counts(told)) for name, told in summary.values.items())])
 
 
 @dataclass(frozen=True)
@@ -333,37 +282,7 @@ def _summarize(corpus: Corpus, quiet: bool) -> Summary:
                 frequent = batch.frame[name].value_counts(name="\0n")
                 counter.update(dict(zip(frequent[name].to_list(), frequent["\0n"].to_list(), strict=True)))
             progress.update(batch.share, f"{documents:,} documents")
-    name = quote(dict.fromkeys(part.source.name for part in corpus.parts), 3)
-    return Summary(name, documents, empty, tokens, values.pop(LANGUAGE), values)
-
-
-def _as_text(column: pl.Series, where: str) -> pl.Series:
-    """Text as strings or as lists of strings, never null."""
-    if isinstance(column.dtype, pl.List) and not column.dtype.inner.is_nested():
-        return column.cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
-    if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        return column.cast(pl.String).fill_null("")
-    raise InputError(f'column "{column.name}" holds {column.dtype}, not text ({where}): choose another with text=')
-
-
-def _as_values(column: pl.Series, where: str) -> pl.Series:
-    """Metadata as trimmed strings, the same from every format; null where empty."""
-    kind = column.dtype
-    if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-        raise InputError(f'column "{column.name}" holds {kind}, which cannot be metadata ({where})')
-    if kind.is_float():
-        whole = column.is_finite() & (column == column.round()) & (column.abs() < 2**63)
-        text = pl.select(
-            pl.when(whole.fill_null(False))
-            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
-            .otherwise(column.fill_nan(None).cast(pl.String).str.replace(r"e(\d)", "e+$1"))  # as Python writes 1e+20
-        ).to_series()
-    elif isinstance(kind, pl.Datetime):
-        text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
-    else:
-        text = column.cast(pl.String)
-    text = text.str.strip_chars().alias(column.name)
-    return text.set(text == "", None)
+    return Summary(corpus.name, documents, empty, tokens, values.pop(LANGUAGE), values)
 
 
 def _show(batch: Batch, row: int) -> str:

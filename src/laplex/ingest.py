@@ -21,8 +21,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from laplex import storage
-from laplex.corpus import LANGUAGE, TEXT, Corpus, Part, in_order
-from laplex.errors import InputError, StorageError, quote
+from laplex.corpus import Corpus, in_order
+from laplex.errors import InputError, StorageError
+from laplex.parts import LANGUAGE, TEXT, Part
 from laplex.progress import bar
 from laplex.sources import Batch
 from laplex.vocabulary import choose
@@ -35,14 +36,6 @@ PIECE = 1_000_000  # tokens worked on at once
 def key_of(corpus: Corpus, settings: dict[str, Any]) -> str:
     text = json.dumps([LAYOUT, corpus.identity, settings])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _sources(corpus: Corpus) -> list[str]:
-    return list(dict.fromkeys(part.source.name for part in corpus.parts))
-
-
-def _names(corpus: Corpus) -> str:
-    return quote(_sources(corpus), 3)
 
 
 def spans(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -167,9 +160,9 @@ def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, 
             reader = _Reader(corpus, file)
             _read(corpus, reader, threads, quiet)
             if key_of(corpus, settings) not in folder.name:
-                raise InputError(f"{_names(corpus)} changed while it was being read: run again when it is at rest")
+                raise InputError(f"{corpus.name} changed while it was being read: run again when it is at rest")
             _check_text(corpus, reader)
-            _write(settings, _sources(corpus), folder, reader, file)
+            _write(settings, corpus.sources, folder, reader, file)
     except OSError as error:
         raise StorageError(
             f'cannot write the tokens to "{folder.parent}": {error.strerror or error}. '
@@ -190,10 +183,8 @@ def _check_text(corpus: Corpus, reader: _Reader) -> None:
 def _nothing(corpus: Corpus, reader: _Reader) -> str:
     if not reader.documents:
         filtered = any(part.steps or part.drop_missing for part in corpus.parts)
-        return f"{_names(corpus)} has no documents" + (" left after where= or missing=" if filtered else "")
-    return (
-        f"{_names(corpus)} has {reader.documents:,} documents, but no word in any of them: check text= and tokenizer="
-    )
+        return f"{corpus.name} has no documents" + (" left after where= or missing=" if filtered else "")
+    return f"{corpus.name} has {reader.documents:,} documents, but no word in any of them: check text= and tokenizer="
 
 
 def _write(settings: dict[str, Any], sources: list[str], folder: Path, reader: _Reader, file: BinaryIO) -> None:

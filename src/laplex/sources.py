@@ -1,7 +1,7 @@
 """Where documents come from: files, frames, or anything that can be iterated over again.
 
 A source knows its columns and gives batches of rows as Polars frames of only the columns asked for, a few
-megabytes at a time, so that a corpus is never whole in memory. Formats themselves are in `formats.py`.
+megabytes at a time, so that a corpus is never whole in memory. Formats themselves are in `formats/`.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ class Frame(Source):
 
     def _pandas_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
         whole = len(self._pandas)  # type: ignore[arg-type]
-        for start in range(0, whole, formats.ROWS):
-            piece = self._pandas.iloc[start : start + formats.ROWS]  # type: ignore[union-attr]
+        for start in range(0, whole, formats.frames.ROWS):
+            piece = self._pandas.iloc[start : start + formats.frames.ROWS]  # type: ignore[union-attr]
             series = {name: _from_pandas(name, piece[_label(piece, name)]) for name in columns}
-            yield pl.DataFrame(series), min(1.0, (start + formats.ROWS) / whole)
+            yield pl.DataFrame(series), min(1.0, (start + formats.frames.ROWS) / whole)
 
     def identity(self, columns: Sequence[str]) -> str:
         # with the types, since a date has the same hash as its number

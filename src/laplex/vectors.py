@@ -133,8 +133,6 @@ class Vectors:
     def chosen(self, values: Mapping[str, Any]) -> list[int]:
         """The slices with these values, all of them if none are given."""
         for column, value in values.items():
-            if column not in self.columns:
-                raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(self.columns) or "nothing"}')
             known = self.values(column)
             if str(value) not in known:
                 raise InputError(f'"{column}" has no value {value!r}; it has {quote(known, 12)}')

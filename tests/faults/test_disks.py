@@ -152,21 +152,8 @@ def locked():
         os.chmod(folder, 0o755)
 
 
-@contextmanager
-def as_nobody():
-    """Permissions do not bind root."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
 @pytest.mark.parametrize("name", WRITES)
-def test_a_folder_that_may_not_be_written(name, locked, inputs):
+def test_a_folder_that_may_not_be_written(name, locked, inputs, as_nobody):
     WRITES[name](locked, inputs, 0)
     old = content(locked)
     for path in [locked, *locked.rglob("*")]:

@@ -66,6 +66,10 @@ def cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
+def gap(measure: str, a: NDArray[Any], b: NDArray[Any]) -> float:
+    return float(np.linalg.norm(a - b)) if measure == "euclidean" else 1 - cosine(a, b)
+
+
 def unit(a: NDArray[Any]) -> NDArray[Any]:
     scaled: NDArray[Any] = a / np.linalg.norm(a, axis=-1, keepdims=True)
     return scaled

@@ -14,15 +14,6 @@ from laplex.questions.order import ordered_column
 YEARS = planted.YEARS
 
 
-@pytest.fixture
-def model():
-    return planted.plant()
-
-
-def far(measure, a, b):
-    return np.linalg.norm(a - b) if measure == "euclidean" else 1 - planted.cosine(a, b)
-
-
 # Distance
 
 
@@ -32,7 +23,7 @@ def test_distance_across_parties_along_time(model, measure):
     assert list(found.columns) == ["word", "year", "party", "distance", "count_one", "count_two"]
     assert list(zip(found["word"], found["year"])) == [(word, year) for word in ("w09", "w02") for year in YEARS]
     for row in found.itertuples():
-        right = far(measure, model.vector(row.word, "D", row.year), model.vector(row.word, "R", row.year))
+        right = planted.gap(measure, model.vector(row.word, "D", row.year), model.vector(row.word, "R", row.year))
         assert row.distance == pytest.approx(right, abs=1e-5)
         assert (row.count_one, row.count_two) == tuple(model.count(row.word, party, row.year) for party in "DR")
         assert row.party == "D – R"
@@ -151,7 +142,8 @@ def test_the_only_ordered_column_need_not_be_named(model):
 
 
 def over_parties(model, measure, word, one, two):
-    return np.mean([far(measure, model.vector(word, p, one), model.vector(word, p, two)) for p in planted.PARTIES])
+    ends = [(model.vector(word, party, one), model.vector(word, party, two)) for party in planted.PARTIES]
+    return np.mean([planted.gap(measure, *pair) for pair in ends])
 
 
 @pytest.mark.parametrize("measure", ["euclidean", "cosine"])

@@ -14,15 +14,6 @@ from hypothesis import strategies as st
 import laplex as lx
 
 
-@pytest.fixture
-def model():
-    return planted.plant()
-
-
-def gap(measure, a, b):
-    return np.linalg.norm(a - b) if measure == "euclidean" else 1 - planted.cosine(a, b)
-
-
 @pytest.mark.parametrize("measure", ["euclidean", "cosine"])
 def test_contrast_is_the_mean_distance_over_the_other_slices(model, measure):
     found = model.embeddings.contrast("party", top=99, measure=measure)
@@ -31,7 +22,7 @@ def test_contrast_is_the_mean_distance_over_the_other_slices(model, measure):
     assert set(found["party"]) == {"D – R"}
     for row in found.itertuples():
         ends = [(model.vector(row.word, "D", y), model.vector(row.word, "R", y)) for y in planted.YEARS]
-        assert row.distance == pytest.approx(np.mean([gap(measure, a, b) for a, b in ends]), abs=1e-6)
+        assert row.distance == pytest.approx(np.mean([planted.gap(measure, a, b) for a, b in ends]), abs=1e-6)
         assert row.count_one == sum(model.count(row.word, "D", year) for year in planted.YEARS)
         assert row.count_two == sum(model.count(row.word, "R", year) for year in planted.YEARS)
     assert found["distance"].is_monotonic_decreasing

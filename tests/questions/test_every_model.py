@@ -46,10 +46,8 @@ MODELS = {
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def fitted(request, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LAPLEX_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return MODELS[request.param]()
+def fitted(request, shared_cache):
+    return MODELS[request.param]()
 
 
 def answers(made):

@@ -15,12 +15,6 @@ from scipy.optimize import minimize
 import laplex as lx
 from laplex.questions.belief import beliefs, mean_of
 
-
-@pytest.fixture
-def model():
-    return planted.plant()
-
-
 # Projection
 
 

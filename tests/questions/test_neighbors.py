@@ -13,11 +13,6 @@ from hypothesis import strategies as st
 import laplex as lx
 
 
-@pytest.fixture
-def model():
-    return planted.plant()
-
-
 def by_hand(matrix, query, words, without):
     """All words but some, by cosine."""
     similarity = planted.unit(matrix) @ planted.unit(query)

@@ -11,11 +11,6 @@ import laplex as lx
 
 
 @pytest.fixture
-def model():
-    return planted.plant()
-
-
-@pytest.fixture
 def view(model):
     return model.embeddings.at(party="R", year="2001")
 

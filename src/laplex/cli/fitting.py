@@ -89,6 +89,12 @@ def fit(
     seed: Seed = 1,
     engine: Annotated[Literal["auto", "cpu", "torch", "reference"], typer.Option(help="What computes it.")] = "auto",
     device: Annotated[str | None, typer.Option(help="Of the engine torch: cuda, mps or cpu.")] = None,
+    precision: Annotated[
+        Literal["full", "mixed"], typer.Option(help="Of the engine torch: mixed has products in half precision.")
+    ] = "full",
+    rotate: Annotated[
+        bool | None, typer.Option(help="Rotate languages onto each other after an epoch. By default where it helps.")
+    ] = None,
     merge_tokens: Annotated[int, typer.Option(help="Of several processes: tokens of each between merges.")] = 1_000_000,
     inference: Annotated[Literal["map", "variational"], typer.Option(help="With deviations, or without.")] = "map",
     checkpoint: Folder = None,
@@ -134,6 +140,8 @@ def fit(
         checkpoint_minutes=checkpoint_minutes,
         inference=inference,
         device=device,
+        precision=precision,
+        rotate="auto" if rotate is None else rotate,
         merge_tokens=merge_tokens,
     )
     try:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.evaluation.datasets import Section, read_questions
-from laplex.evaluation.lookup import By, Models, Table, named, say_lowered, slices_of, table
+from laplex.evaluation.lookup import Models, Table, named, say_lowered, slices_of, table
 from laplex.evaluation.nearest import nearest
 from laplex.progress import bar
+from laplex.questions.cosine import By
 
 
 def analogies(

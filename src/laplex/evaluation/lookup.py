@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.progress import say
+from laplex.questions.cosine import By
 from laplex.vectors import Vectors
 from laplex.vocabulary import Vocabulary
 
-By = Literal["words", "contexts", "both"]
 Models = Vectors | Mapping[str, Vectors]
 
 

@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, quote, whole
 from laplex.evaluation.correlation import resampled, spearman
 from laplex.evaluation.datasets import RatedPairs, read_rated_pairs
-from laplex.evaluation.lookup import By, Models, Table, named, say_lowered, slices_of, table
+from laplex.evaluation.lookup import Models, Table, named, say_lowered, slices_of, table
 from laplex.lexicons.pairs import read_pairs
 from laplex.progress import bar
+from laplex.questions.cosine import By
 
 Floats = NDArray[np.float64]
 
@@ -55,8 +56,7 @@ def similarity(
     "weighted mean", by the number of known pairs; their intervals take the sets as independent, though some sets share
     pairs. A set without known pairs has no correlation and no part in the means.
     """
-    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int) or bootstrap < 0:
-        raise InputError(f"bootstrap={bootstrap!r} must be a whole number from 0")
+    bootstrap = whole("bootstrap", bootstrap, 0)
     rated = read_rated_pairs(sets)
     chosen = named(models)
     values = slices_of(chosen, slice)
@@ -163,14 +163,14 @@ def _frame(results: dict[str, list[_Result]], sets: list[str]) -> pd.DataFrame:
     for label in ("mean", "weighted mean"):
         for name, parts in results.items():
             weight = np.array([float(part.pairs) if label == "weighted mean" else 1.0 for part in parts])
-            whole = _Result(
+            mean = _Result(
                 float(_mean(np.array([part.spearman for part in parts]), weight)),
                 _mean(np.array([part.resamples for part in parts]), weight),
                 sum(part.pairs for part in parts),
                 sum(part.missing for part in parts),
                 sum(part.left_out for part in parts),
             )
-            rows.append(_row(label, name, whole))
+            rows.append(_row(label, name, mean))
     return pd.DataFrame(rows)
 
 

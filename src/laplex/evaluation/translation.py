@@ -18,10 +18,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.evaluation.lookup import By, Models, Table, named, say_lowered, slices_of, table
+from laplex.evaluation.lookup import Models, Table, named, say_lowered, slices_of, table
 from laplex.evaluation.nearest import nearest
 from laplex.lexicons.pairs import WordPairs, read_pairs
 from laplex.progress import bar
+from laplex.questions.cosine import By
 from laplex.vectors import Vectors
 
 Method = Literal["nearest", "csls", "both"]

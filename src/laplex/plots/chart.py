@@ -187,6 +187,8 @@ def _specification(chart: Any) -> dict[str, Any]:
         raise InputError(f"this is no chart: {type(chart).__name__}")
     with alt.data_transformers.disable_max_rows():
         spec: dict[str, Any] = inner.to_dict()
+    if "datasets" in spec:
+        spec["datasets"] = {name: list(values) for name, values in spec["datasets"].items()}  # see `records`
     return spec
 
 

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.posterior.ascent import NotSettledError, Text, climb
 from laplex.posterior.block import Block, Floats, blocks, joined_words
 from laplex.posterior.chains import draw
@@ -31,7 +31,6 @@ from laplex.posterior.nearest import approach
 from laplex.posterior.reading import OCCURRENCES, Contexts, Reading
 from laplex.progress import bar, say
 from laplex.provenance import tokens_of
-from laplex.questions.cosine import check_whole
 from laplex.tokens import Tokens
 
 TILE = 8  # blocks for which the background is read at once
@@ -117,7 +116,7 @@ def posterior(
     _check_size(asked, [names[i] for i in ids], memory)
     if center not in ("mean", "mode"):
         raise InputError(f'center="{center}": write "mean" or "mode"')
-    check_whole("draws", draws, 0)
+    draws = whole("draws", draws, 0)
     found: dict[str, Posterior] = {}
     with bar("posterior", quiet=quiet) as progress:
 

@@ -30,11 +30,10 @@ def draw(
     text: Text,
     count: int,
     *,
-    seed: int = 1,
     report: Callable[[], None] = lambda: None,
 ) -> Floats:
     """(count, n, D) Draws of the vectors, each from a chain of its own."""
-    random = np.random.default_rng([seed, 10])
+    random = np.random.default_rng([1, 10])
     sides = sides_of(block, mode, text)
     root = np.linalg.cholesky(covariance)
     steps = max(4, round(2.5 * mean.size**0.25))  # so many keep the error of the energy the same in all dimensions

@@ -19,15 +19,12 @@ All is done in the directions of A's eigenvectors, in which L is a vector. m row
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
 from laplex.posterior.tables import Floats, Table
-
-Metric = Literal["step", "rao"]
 
 
 @dataclass(frozen=True)
@@ -75,10 +72,8 @@ def rotate(table: Table) -> Rotated:
     )
 
 
-def scale_of(spectrum: Floats, prior: float, share: float = 0.5, metric: Metric = "step") -> Floats:
+def scale_of(spectrum: Floats, prior: float, share: float = 0.5) -> Floats:
     """(D) What L multiplies each direction with."""
-    if metric == "rao":
-        return np.asarray(1 / np.sqrt(spectrum + 4 * prior))
     return step_of(spectrum, prior, share * (1 - share))
 
 
@@ -139,14 +134,14 @@ def p_value(y: Floats, total: float) -> float:
     return float(stats.chi2.sf(max(freedom + np.sqrt(2 * freedom) * z, 0.0), freedom))
 
 
-def analytic_p(table: Rotated, one: NDArray[np.bool_], prior: float, metric: Metric = "step") -> float:
+def analytic_p(table: Rotated, one: NDArray[np.bool_], prior: float) -> float:
     """The p-value of a difference; L is that of groups of equal size, which knows nothing of the labels.
 
     It takes clusters for many and none of them for large, as documents are.
     """
     e, (first, second) = losses(table, one)
     f = share_of(table, one)
-    scale = scale_of(table.spectrum, prior, metric=metric)
+    scale = scale_of(table.spectrum, prior)
     # what both groups have in common changes nothing in u, but would count as noise of each cluster
     e -= np.outer(table.tau / table.tau.sum(), first + second)
     y = by_cluster(np.where(one, 1 - f, -f)[:, None] * e * scale, table.cluster)

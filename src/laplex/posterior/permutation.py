@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from laplex.posterior.evidence import Metric, Rotated, scale_of
+from laplex.posterior.evidence import Rotated, scale_of
 from laplex.posterior.tables import Floats
 
 
-def permuted(
-    table: Rotated, one: NDArray[np.bool_], prior: float, labellings: NDArray[np.bool_], metric: Metric = "step"
-) -> Floats:
+def permuted(table: Rotated, one: NDArray[np.bool_], prior: float, labellings: NDArray[np.bool_]) -> Floats:
     """(1 + P) T / f(1−f) under the labels as they are, and under other labellings (P, m)."""
-    scale = scale_of(table.spectrum, prior, metric=metric)
+    scale = scale_of(table.spectrum, prior)
     table = evened(table, one, labellings, [True, False])
     whole = np.concatenate([table.here * scale, table.tau[:, None], table.around * scale, table.weight[:, None]], 1)
     sums = np.concatenate([(one @ whole)[None], *(part @ whole for part in portions(labellings))])

@@ -6,21 +6,20 @@ What the user asked for comes in and is checked; a Request goes out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.posterior.pooled import check_pooled
 from laplex.posterior.pooled import pooled as fit_pooled
 from laplex.posterior.tables import Pass
 from laplex.posterior.units import Units, gather
 from laplex.progress import say
 from laplex.provenance import tokens_of
-from laplex.questions.cosine import check_whole
 from laplex.tokens import Tokens
 
 DRAWS = 999  # permutations, if nothing is said
@@ -44,19 +43,21 @@ class Options:
     threads: int | None
     quiet: bool
 
-    def check(self) -> None:
-        check_whole("min_clusters", self.min_clusters, 2)
-        check_whole("min_count", self.min_count)
-        if self.permutations is not None:
-            check_whole("permutations", self.permutations, 0)
-        if self.top is not None:
-            check_whole("top", self.top)
+    def checked(self) -> Options:
+        """The same, if they make sense, with whole numbers as such."""
         if not 0 < self.interval < 1:
             raise InputError(
                 f"interval={self.interval} must be between 0 and 1: 0.9 is that which holds in 90% of samples"
             )
         if self.rank not in RANKS:
             raise InputError(f'rank="{self.rank}" is unknown: write "evidence" or "estimate"')
+        return replace(
+            self,
+            min_clusters=whole("min_clusters", self.min_clusters, 2),
+            min_count=whole("min_count", self.min_count),
+            permutations=None if self.permutations is None else whole("permutations", self.permutations, 0),
+            top=None if self.top is None else whole("top", self.top),
+        )
 
     @property
     def counted(self) -> bool:
@@ -116,7 +117,7 @@ def prepare(
     language: str | None,
     where: Mapping[str, Any],
 ) -> Request:
-    options.check()
+    options = options.checked()
     tokens = tokens_of(fitted, tokens)
     index = fitted.language(language)
     units = gather(tokens, column, options.cluster, index, where)

@@ -12,12 +12,11 @@ import numpy as np
 from scipy import stats
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
+from laplex.errors import InputError, whole
 from laplex.posterior import kernels
 from laplex.posterior.block import Floats, Ints
 from laplex.posterior.sampling import Sampled, cosine, owners, sample
 from laplex.provenance import tokens_of
-from laplex.questions.cosine import check_whole
 from laplex.tokens import Tokens
 
 Row = tuple[float, float, float, float, int, int]
@@ -41,13 +40,11 @@ class Spread:
         threads: int | None,
         quiet: bool,
     ) -> None:
-        check_whole("min_clusters", min_clusters, 2)
-        check_whole("min_count", min_count)
+        self.least = (whole("min_count", min_count), whole("min_clusters", min_clusters, 2))
         if not 0 < interval < 1:
             raise InputError(f"interval={interval} must be between 0 and 1: 0.9 is that which holds in 90% of samples")
         self.fitted, self.cluster = fitted, cluster
         self.tokens, self.language = tokens_of(fitted, tokens), fitted.language(language)
-        self.least = (min_count, min_clusters)
         self.interval = interval
         self.z = float(stats.norm.ppf(0.5 + interval / 2))
         self._owner = owners(fitted, self.tokens, cluster)

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError
 from laplex.vectors import Vectors
 
 By = Literal["words", "contexts", "both"]
@@ -83,9 +82,3 @@ def nearest(similarity: NDArray[np.float32], k: int, without: Sequence[int] = ()
     found = np.argpartition(ranked, k - 1)[:k] if k else np.empty(0, np.int64)
     found = found[np.isfinite(ranked[found])]
     return found[np.lexsort((found, ranked[found]))]
-
-
-def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Complain about a number of neighbors, of words or of occurrences that is none."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name}={value!r} must be a whole number from {least}")

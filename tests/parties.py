@@ -1,0 +1,27 @@
+"""More of the simulated speakers, fitted for longer, and asked which words the parties use differently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import speakers
+
+import laplex as lx
+from laplex.posterior import contrast
+
+
+def speeches(seed: int, number: int = 60, each: int = 6, **choices: Any) -> list[dict[str, Any]]:
+    return speakers.speeches(seed, number, each, length=60, vocabulary=60, **choices)
+
+
+def fit(rows: list[dict[str, Any]], vary: tuple[str, ...] = ("party",), **choices: Any) -> lx.Embeddings:
+    corpus = lx.read(rows, metadata=["party", "speaker"])
+    prior = lx.Ridge(1.0) + lx.Groups("party", 10.0) if vary else lx.Ridge(1.0)
+    model = lx.Model(vary=vary, prior=prior, dimensions=8, window=3, subsample=0.0, **choices)
+    return lx.fit(model, corpus, min_count=5, epochs=30, threads=1, quiet=True)
+
+
+def ask(fitted: lx.Embeddings, **options: Any) -> pd.DataFrame:
+    options = {"cluster": "speaker", "min_clusters": 10, "min_count": 50, "quiet": True, "threads": 2} | options
+    return contrast(fitted, "party", **options)
