@@ -21,7 +21,7 @@ from laplex.engines.cpu import Cpu, initial
 from laplex.engines.epoch import Epoch
 from laplex.engines.torch import Torch
 from laplex.problem import Problem
-from laplex.training import BLOCKS, RATES
+from laplex.training import BLOCKS, GROUPS, RATES
 
 
 def part(problem: Problem, tokens: int) -> Problem:
@@ -42,7 +42,7 @@ def once(problem: Problem, name: str, threads: int) -> tuple[float, float]:
     state = initial(problem, 1)
     engine = Cpu(problem, state) if name == "cpu" else Torch(problem, state, device="cpu")
     engine.compile()
-    block = BLOCKS[problem.likelihood]
+    block = (BLOCKS if name == "cpu" else GROUPS)[problem.likelihood]
     start = time.perf_counter()
     _, totals = engine.run(Epoch(0, 1, RATES[problem.likelihood], 1, threads, block, block), lambda share: None)
     return int(problem.offsets[-1]) / (time.perf_counter() - start), totals[1] / totals[2]

@@ -26,8 +26,8 @@ class Training:
     patience    stop when the held-out likelihood has not risen for so many epochs
     checkpoint  a folder to save the state in after every epoch; a run that finds its own state there goes on from it
     checkpoint_minutes  save it also every so many minutes
-    block       tokens read at once;  drawn: negatives drawn for a block. By default 8 for CBOW, 16 for SGNS, which
-                reads two more at once if the window is odd: with its windows a block then has no gaps
+    block       tokens read at once;  drawn: negatives drawn for a block. By default 8 for CBOW (32 of the engine
+                "torch") and 16 for SGNS, which reads two more on the CPU if the window is odd, and leaves no gaps so
     inference   "map": the vectors at which the log posterior is highest. "variational": from there, by as many passes
                 again, the mean and the standard deviation of each number in each vector (engines/variational.py)
     rotate      estimate languages apart for the first epoch, then rotate them onto each other once, before the prior
@@ -83,11 +83,11 @@ class Training:
 
     def completed(self, likelihood: str) -> Training:
         """With the defaults of a likelihood where nothing was chosen."""
-        block = self.block or BLOCKS[likelihood]
         engine = self.engine
         if engine == "auto":
             on_gpu = self.device is not None or self.precision != "full" or (self.inference == "map" and has_gpu())
             engine = "torch" if on_gpu else "cpu"
+        block = self.block or (GROUPS if engine == "torch" else BLOCKS)[likelihood]
         return replace(self, engine=engine, rate=self.rate or RATES[likelihood], block=block, drawn=self.drawn or block)
 
 
@@ -95,6 +95,7 @@ class Training:
 WHOLE = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
 RATES = {"cbow": 0.12, "sgns": 0.35}  # benchmarks/RESULTS.md has the trials
 BLOCKS = {"cbow": 8, "sgns": 16}
+GROUPS = {"cbow": 32, "sgns": 16}  # of the engine "torch", where more negatives for more tokens cost the same
 TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache"}
 
 
