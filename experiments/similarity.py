@@ -126,9 +126,8 @@ def tables(
     strong = pairs_of("strong", folder)
     for likelihood in likelihoods:
         setting = replace(paper, likelihood=likelihood)
-        epochs = scale.epochs if likelihood == "cbow" else scale.search_epochs  # SGNS reads every pair on its own
-        graph, minutes = fit(tokens, setting, folder, scale, epochs)
-        plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, epochs)
+        graph, minutes = fit(tokens, setting, folder, scale, scale.epochs)
+        plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, scale.epochs)
         model = setting.model(folder, scale.dimensions)
         gensim = of_gensim(tokens, replace(model, subsample=1e-3), scale.peer_epochs, threads)
         models = {
@@ -142,7 +141,8 @@ def tables(
         if likelihood == "cbow":
             for place, name in enumerate(("paper: PELP", "paper: dict2vec", "paper: word2vec")):
                 whole[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in whole.index]
-        title = f"Word similarity, {likelihood.upper()}, {epochs} epochs, {minutes:.1f} minutes of fitting (Table 5)"
+        fitting = f"{scale.epochs} epochs, {minutes:.1f} minutes of fitting"
+        title = f"Word similarity, {likelihood.upper()}, {fitting} (Table 5)"
         report.table(f"similarity-{likelihood}", whole.reset_index(), title)
         told = scored(models, folder, strong).reset_index()
         report.table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import laplex as lx
@@ -141,7 +142,8 @@ def test_the_lower_case_of_a_language_is_its_own():
     ("options", "message"),
     [
         ({"method": "cosine"}, 'method="cosine"'),
-        ({"k": (1, 0)}, r"k=\(1, 0\) must be whole numbers from 1"),
+        ({"k": (1, 0)}, "k=0 must be a whole number from 1"),
+        ({"k": (1, 2.5)}, "k=2.5 must be a whole number from 1"),
         ({"k": ()}, r"k=\(\) must be"),
         ({"k": (1, 201)}, 'k=201, but "en" has only 200 words'),
         ({"neighborhood": 0}, "neighborhood=0 must be"),
@@ -167,3 +169,11 @@ def test_bad_input(options, message):
 def test_a_neighborhood_that_is_not_used_may_be_anything():
     frame = translation(vectors(), PAIRS, source="en", target="it", method="nearest", neighborhood=500)
     assert len(frame) == 2
+
+
+def test_whole_numbers_may_be_floats_as_r_writes_them():
+    asked = {"source": "en", "target": "it", "method": "csls"}
+    ints, floats = ({"k": (1, 5), "neighborhood": 7}, {"k": [1.0, 5.0], "neighborhood": 7.0})
+    pd.testing.assert_frame_equal(
+        translation(vectors(), PAIRS, **asked, **ints), translation(vectors(), PAIRS, **asked, **floats)
+    )

@@ -279,7 +279,7 @@ def test_one_standard_error_never_takes_what_is_weaker(speeches, tmp_path):
 
 
 def test_a_neighbor_that_was_dropped_too_early_is_run_to_the_end(speeches, tmp_path):
-    """10 is a little behind after one epoch, and the best in the end. It takes the place of one that would have run on."""
+    """10 is a little behind after one epoch, and the best in the end. It takes the place of another finalist."""
     late = [[-4.0] * 3, [-0.15, 0.4, 0.5], [-0.1, 0.0, 0.0], [0.0, -0.1, -0.2], [-0.05, -0.2, -0.3], [-4.0] * 3]
     race, best, _ = raced(speeches, tmp_path / "run", late)
     assert best == 10

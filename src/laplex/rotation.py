@@ -165,7 +165,7 @@ def _same_slices(a: Embeddings, b: Embeddings) -> list[tuple[int, int]]:
         return [(slice, 0) for slice in range(len(ours))]
     if ours.columns != theirs.columns:
         raise InputError(
-            f"the slices are not the same: the first vectors vary by {quote(ours.columns) or 'nothing'}, the second "
-            f"by {quote(theirs.columns)}. Take one slice of the second: lx.baselines.only(target, {theirs.columns[0]}=…)"
+            f"the slices are not the same: the first vectors vary by {quote(ours.columns) or 'nothing'}, the "
+            f"second by {quote(theirs.columns)}. Take one slice of it: lx.baselines.only(target, {theirs.columns[0]}=…)"
         )
     return [(slice, theirs.keys.index(key)) for slice, key in enumerate(ours.keys) if key in theirs.keys]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, quote, whole
 from laplex.evaluation.lookup import Models, Table, named, say_lowered, slices_of, table
 from laplex.evaluation.nearest import nearest
 from laplex.lexicons.pairs import WordPairs, read_pairs
@@ -66,7 +66,7 @@ def translation(
     chosen = named(models)
     languages = _languages(next(iter(chosen.values())), source, target, gold)
     values = slices_of(chosen, slice)
-    cutoffs = _cutoffs(k)
+    cutoffs, neighborhood = _cutoffs(k), whole("neighborhood", neighborhood)
     methods = ["nearest", "csls"] if method == "both" else [method]
     rows = []
     with bar("translating", quiet=quiet) as progress:
@@ -106,15 +106,13 @@ def _languages(model: Vectors, source: str | None, target: str | None, gold: Wor
 
 
 def _cutoffs(k: int | Sequence[int]) -> list[int]:
-    cutoffs: list[int] = [k] if isinstance(k, int) else list(k)
-    if not cutoffs or not all(isinstance(one, int) and one >= 1 for one in cutoffs):
-        raise InputError(f"k={k!r} must be whole numbers from 1, such as (1, 5, 15)")
-    return cutoffs
+    cutoffs = list(k) if isinstance(k, (Sequence, np.ndarray)) else [k]
+    if not cutoffs:
+        raise InputError("k=() must be whole numbers from 1, such as (1, 5, 15)")
+    return [whole("k", one) for one in cutoffs]
 
 
 def _check_sizes(tables: list[Table], largest: int, neighborhood: int) -> None:
-    if not isinstance(neighborhood, int) or neighborhood < 1:
-        raise InputError(f"neighborhood={neighborhood!r} must be a whole number from 1")
     for words in tables:
         for label, value in (("k", largest), ("neighborhood", neighborhood)):
             if value > len(words):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from laplex.errors import InputError, whole
+from laplex.progress import bar
 from laplex.questions.cosine import cosines, directions, nearest
 from laplex.questions.order import ordered_column
 from laplex.questions.pairing import cells_of
@@ -39,23 +40,26 @@ def trajectory(
     others = [own] if to is None else vectors.ids(to, index)
     names = vectors.rows.vocabularies[index].words
     rows = []
-    for cell in cells_of(vectors, column, where or {}):
-        slices = list(cell.values())
-        start = slices[0 if reference == "first" else -1]
-        for slice in slices:
-            here = directions(vectors, [own], index, slice)
-            around = ", ".join(names[i] for i in nearest(cosines(vectors, here, index, slice)[0], k, [own]))
-            for other in others:
-                there = directions(vectors, [other], index, start if other == own else slice)
-                rows.append(
-                    {
-                        "word": word,
-                        **dict(zip(vectors.columns, vectors.rows.slices.keys[slice])),
-                        "to": names[other],
-                        "similarity": float(np.clip(here[0] @ there[0], -1.0, 1.0)),
-                        "count": int(vectors.counts[index][slice, own]),
-                        "neighbors": around,
-                    }
-                )
+    cells = [list(cell.values()) for cell in cells_of(vectors, column, where or {})]
+    whole_way = sum(map(len, cells))
+    with bar("neighbors") as progress:
+        for slices in cells:
+            start = slices[0 if reference == "first" else -1]
+            for slice in slices:
+                here = directions(vectors, [own], index, slice)
+                around = ", ".join(names[i] for i in nearest(cosines(vectors, here, index, slice)[0], k, [own]))
+                for other in others:
+                    there = directions(vectors, [other], index, start if other == own else slice)
+                    rows.append(
+                        {
+                            "word": word,
+                            **dict(zip(vectors.columns, vectors.rows.slices.keys[slice])),
+                            "to": names[other],
+                            "similarity": float(np.clip(here[0] @ there[0], -1.0, 1.0)),
+                            "count": int(vectors.counts[index][slice, own]),
+                            "neighbors": around,
+                        }
+                    )
+                progress.update(len(rows) / len(others) / whole_way)
     found = pd.DataFrame(rows)
     return pd.concat([found[found["to"] == names[other]] for other in others]).reset_index(drop=True)
