@@ -58,14 +58,13 @@ def speeches():
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-@pytest.mark.parametrize("name", ["groups", "ridge", "word-context", "directed", "signed"])
+@pytest.mark.parametrize("name", ["groups", "ridge", "word-context", "signed"])
 def test_the_prior_counts_once(speeches, name, likelihood):
     """Twice or half the strength would show in what it costs."""
     prior, vary = {
         "groups": (lx.Ridge(1.0) + lx.Groups("party", 100.0), ["party"]),
         "ridge": (lx.Ridge(20.0), []),
         "word-context": (lx.Ridge(1.0) + lx.Pairs(PAIRS, 100.0, joins="word-context"), []),
-        "directed": (lx.Ridge(1.0) + lx.Pairs([("0", "4"), ("5", "1")], 30.0, directed=True), []),
         "signed": (lx.Ridge(1.0) + lx.Pairs([("0", "4", -1.0), ("5", "1", -1.0)], 100.0), []),
     }[name]
     problem = small.problem(speeches, prior, vary, likelihood=likelihood)
@@ -73,6 +72,19 @@ def test_the_prior_counts_once(speeches, name, likelihood):
     found = run_cpu(problem)
     best = reference.maximize(problem, found, steps=400, tolerance=1e-6)
     assert log_prior(edges, found) == pytest.approx(log_prior(edges, best), rel=0.2)
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_a_directed_edge_counts_once(speeches, likelihood):
+    """What all else pulls an end by is what the edge holds it by, nearly: it never comes quite to rest."""
+    prior = lx.Ridge(1.0) + lx.Pairs([("0", "4"), ("5", "1")], 30.0, directed=True)
+    problem = small.problem(speeches, prior, [], likelihood=likelihood)
+    graph = problem.graph
+    found = run_cpu(problem)
+    apart = found[graph.first] - found[graph.second]
+    rest = replace(problem, graph=replace(graph, weight=np.zeros(len(graph.weight))))
+    pull = log_posterior(rest, found)[1][graph.first]
+    assert 0.65 * 30 < (pull * apart).sum() / (apart * apart).sum() < 1.5 * 30
 
 
 def crossed(strength):
@@ -260,7 +272,7 @@ def test_more_than_one_vector_register_of_dimensions(speeches):
 
 GOLDEN = {
     "cbow": [-2.87176, -2.08269, -2.20023, -2.38881, -2.30345, -2.1553, -2.17337, -2.11238],
-    "sgns": [-9.24668, -8.79465, -8.6029, -8.55111, -8.38258, -8.31723, -8.04651, -8.47609],
+    "sgns": [-10.034036, -8.579288, -8.501415, -8.42344, -8.833998, -8.588431, -8.349554, -8.457168],
 }
 
 

@@ -76,7 +76,7 @@ class Edges(NamedTuple):
 class Settings(NamedTuple):
     window: int
     negatives: int  # K
-    block: int  # B, a multiple of 8; SGNS reads two more with windows that are odd
+    block: int  # B, a multiple of 8; SGNS reads up to 6 tokens more
     drawn: int  # N, a multiple of 8
     rate: float
     seed: int
@@ -173,10 +173,9 @@ def products(lanes, left, right, out, rows, columns):
 
 @fast
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
-    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by fours."""
+    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by eights."""
     width = LANE * len(lanes)
-    whole = first + (last - first) // 8 * 8
-    for k in range(first, whole, 8):
+    for k in range(first, last, 8):
         for i in range(count):
             w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
             w4, w5, w6, w7 = weights[i, k + 4], weights[i, k + 5], weights[i, k + 6], weights[i, k + 7]
@@ -185,12 +184,6 @@ def _combine(lanes, weights, rows, out, at, count, first, last, carry):
                 high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
                 out[at + i, d] = carry * out[at + i, d] + (low + high)
         carry = F(1.0)
-    for k in range(whole, last, 4):  # four that are left, at most
-        for i in range(count):
-            w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
-            for d in range(width):
-                low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
-                out[at + i, d] = carry * out[at + i, d] + low
 
 
 @fast
@@ -451,7 +444,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     """
     width = LANE * len(lanes)
     window, drawn = settings.window, settings.drawn
-    block = settings.block + 2 * window % 4  # with its windows a multiple of 4, as products go
+    block = settings.block + -2 * window % 8  # with its windows a multiple of 8: no dense product is of padding
     share = F(block / settings.block)  # UNREAD counts on as many negatives as tokens
     rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
     ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
@@ -488,7 +481,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             size = min(block, length - begin)
             low, high = max(0, begin - window), min(length, begin + size + window)
             count = high - low
-            padded = (count + 3) // 4 * 4
+            padded = (count + 7) // 8 * 8
             blocks += 1
             watched = blocks & 31 == 1
             _ask(lanes, theta, note, slot, words, kept, begin, begin + size)

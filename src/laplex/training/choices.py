@@ -27,7 +27,7 @@ class Training:
     checkpoint  a folder to save the state in after every epoch; a run that finds its own state there goes on from it
     checkpoint_minutes  save it also every so many minutes
     block       tokens read at once;  drawn: negatives drawn for a block. By default 8 for CBOW (32 of the engine
-                "torch") and 16 for SGNS, which reads two more on the CPU if the window is odd, and leaves no gaps so
+                "torch") and 16 for SGNS, which on the CPU reads up to 6 more, so that its windows fill whole eights
     inference   "map": the vectors at which the log posterior is highest. "variational": from there, by as many passes
                 again, the mean and the standard deviation of each number in each vector (engines/variational.py)
     rotate      estimate languages apart for the first epoch, then rotate them onto each other once, before the prior
