@@ -1,6 +1,6 @@
 """Tokens a second of the engines, on one device: the Torch engine on the CPU against the Numba engine, in one run.
 
-    python benchmarks/engines.py --data ../shared/data [--tokens 3000000] [--threads 2] [--repeats 3]
+    python benchmarks/engines.py --data ../shared/data [--tokens 10000000] [--threads 2] [--repeats 3]
 
 English Wikipedia, 100 dimensions, three edges a row, as in `speed.py`. Medians, and the mean log likelihood, since a
 fast engine that learns nothing is of no use.
@@ -51,7 +51,7 @@ def once(problem: Problem, name: str, threads: int) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tokens", type=int, default=3_000_000)
+    parser.add_argument("--tokens", type=int, default=10_000_000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     asked = parser.parse_args()

@@ -1,8 +1,9 @@
-"""Text on a device: subsampled, cut into batches, with the window of every token.
+"""Text on a device: subsampled, cut into batches, documents so far apart that no window reaches from one to the next.
 
 A Problem comes in; Pieces of it go out, each a Text of a million tokens or so, from which a step takes a Batch by
 slicing alone. Documents of one slice stand together, and every G tokens, which share their negatives, are of one
-slice: where it changes there is padding, as there is at both ends. Only here is the host waited for, once a piece.
+slice. Between documents, where the slice changes and at both ends there is padding, which has a row of its own. Only
+here is the host waited for, once a piece.
 
 B tokens of a batch, G tokens that share negatives, M window, L positions of a piece.
 """
@@ -26,22 +27,10 @@ class Batch:
 
     word: torch.Tensor  # (B) rows
     context: torch.Tensor  # (B + 2M) rows
-    low: torch.Tensor  # (B + 2M) where the window of a position begins, from the first of these
-    high: torch.Tensor  # (B + 2M) and ends; the same for padding
-    degree: torch.Tensor  # (B + 2M) how many tokens are in the window
-    real: torch.Tensor  # (B) 1 if there are any, else 0
+    degree: torch.Tensor  # (B + 2M) how many tokens are in the window; none for padding
     negative: torch.Tensor  # (B/G) first word row of the negatives
     vocabulary_start: torch.Tensor  # (B/G) where the noise distribution of the language begins
     vocabulary: torch.Tensor  # (B/G) and how many words it has
-
-    def near(self, group: int, window: int) -> torch.Tensor:
-        """(B/G, G, G + 2M) 1 where a position is in the window of a token of its group, else 0."""
-        first = torch.arange(len(self.negative), device=self.low.device)[:, None, None] * group
-        other = first + torch.arange(group + 2 * window, device=self.low.device)
-        own = slice(window, window + len(self.word))
-        low, high = (ends[own].view(-1, group, 1) for ends in (self.low, self.high))
-        here = first + window + torch.arange(group, device=self.low.device)[:, None]
-        return ((other >= low) & (other < high) & (other != here)).to(self.real.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +39,7 @@ class Text:
 
     word: torch.Tensor
     context: torch.Tensor
-    low: torch.Tensor
-    high: torch.Tensor
+    degree: torch.Tensor
     negative: torch.Tensor  # (L/G)
     vocabulary_start: torch.Tensor
     vocabulary: torch.Tensor
@@ -69,16 +57,10 @@ class Text:
         wide = slice(begin, begin + self.size + 2 * self.window)
         own = slice(begin + self.window, begin + self.window + self.size)
         groups = slice(begin // self.group, (begin + self.size) // self.group)
-        low, high = self.low[wide] - begin, self.high[wide] - begin
-        degree = (high - low - 1).clamp_(min=0).float()
-        most = self.size + 2 * self.window
         return Batch(
             self.word[own],
             self.context[wide],
-            low.clamp_(0, most),
-            high.clamp_(0, most),
-            degree,
-            (degree[self.window : self.window + self.size] > 0).float(),
+            self.degree[wide],
             self.negative[groups],
             self.vocabulary_start[groups],
             self.vocabulary[groups],
@@ -138,27 +120,19 @@ class Pieces:
         kept = self._keep[vocabulary_start[document] + word]
         chosen = torch.rand(len(word), generator=random, device=device) < kept
         word, document = word[chosen], document[chosen]
-        slice_of = torch.unique_consecutive(word_start[document], return_inverse=True)[1]
-        in_slice = torch.bincount(slice_of)
-        room = -(-in_slice // group) * group
-        shift = room.cumsum(0) - room - (in_slice.cumsum(0) - in_slice)
-        place = torch.arange(len(word), device=device) + shift[slice_of]
-        positions = -(-int(room.sum()) // size) * size
         in_document = torch.bincount(document, minlength=len(documents))
-        ends = in_document.cumsum(0)[document]
-        own_shift = shift[slice_of]
-        low = torch.maximum(place - window, ends - in_document[document] + own_shift)
-        high = torch.minimum(place + window + 1, ends + own_shift)
-        nothing = len(problem.slot)  # the row of padding
-        everywhere = torch.arange(positions + 2 * window, device=device)
+        number = torch.arange(len(word), device=device) - _before(in_document)[document]  # of the token in its document
+        place = number + _places(in_document, word_start, group, window)[document]
+        positions = -(-int(place.max() + 1 if len(word) else 0) // size) * size
+        degree = number.clamp(max=window) + (in_document[document] - 1 - number).clamp(max=window)
+        nothing = torch.full((positions + 2 * window,), len(problem.slot), device=device)  # the row of padding
         first_of_group = torch.arange(0, positions, group, device=device)
         # the document of the first token of each group; padding at the end takes the last
         own = document[torch.searchsorted(place, first_of_group).clamp_(max=len(word) - 1)]
         return Text(
-            _laid(torch.full_like(everywhere, nothing), place + window, word_start[document] + word),
-            _laid(torch.full_like(everywhere, nothing), place + window, context_start[document] + word),
-            _laid(everywhere.clone(), place + window, low + window),
-            _laid(everywhere.clone(), place + window, high + window),
+            nothing.scatter(0, place + window, word_start[document] + word),
+            nothing.scatter(0, place + window, context_start[document] + word),
+            torch.zeros_like(nothing).scatter_(0, place + window, degree).float(),
             word_start[own],
             vocabulary_start[own],
             vocabulary[own],
@@ -170,6 +144,15 @@ class Pieces:
         )
 
 
-def _laid(ground: torch.Tensor, place: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    ground[place] = values
-    return ground
+def _before(sizes: torch.Tensor) -> torch.Tensor:
+    """How much comes before each, if one begins where another ends."""
+    return sizes.cumsum(0) - sizes
+
+
+def _places(tokens: torch.Tensor, word_start: torch.Tensor, group: int, window: int) -> torch.Tensor:
+    """Where each document begins: padding is behind each, and slices begin with a group."""
+    room = tokens + window * (tokens > 0)
+    slice_of = torch.unique_consecutive(word_start, return_inverse=True)[1]
+    in_slice = torch.zeros_like(room).index_add_(0, slice_of, room)
+    whole = -(-in_slice // group) * group
+    return _before(room) + (_before(whole) - _before(in_slice))[slice_of]

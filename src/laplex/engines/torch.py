@@ -202,109 +202,119 @@ class Torch:
         self, batch: Batch, rate: float, drawn: int, random: torch.Generator, totals: torch.Tensor | None = None
     ) -> None:
         """Read a batch of tokens. `totals` gets their log likelihood and their number."""
-        words, contexts = self._slot[batch.word], self._slot[batch.context]
-        negatives = self._slot[self._draw(batch, drawn, random)]
-        rows = torch.cat([words, contexts, negatives.view(-1)])
-        values, first, second = self.theta.index_select(0, rows), len(words), len(words) + len(contexts)
-        rho, alpha, negative = values[:first], values[first:second], values[second:]
+        negatives = self._draw(batch, drawn, random)
+        rows = self._slot.index_select(0, torch.cat([batch.word, batch.context, negatives.view(-1)]))
+        read = _Parts.of(self.theta.index_select(0, rows), len(batch.word), negatives.shape)
+        gradients = torch.empty_like(read.whole)
         likelihood = self._cbow if self.problem.likelihood == "cbow" else self._sgns
-        gradients = likelihood(batch, rho, alpha, negative.view(*negatives.shape, -1), totals)
-        self._move(rows, torch.cat(gradients), rate)
+        likelihood(batch, read, _Parts.of(gradients, len(batch.word), negatives.shape), totals)
+        self._move(rows, gradients, rate)
 
     def _draw(self, batch: Batch, drawn: int, random: torch.Generator) -> torch.Tensor:
         """(B/G, N) Rows of negatives for every G tokens, in their language and slice."""
         shape = (len(batch.negative), drawn)
         place = torch.rand(shape, generator=random, device=self.device) * batch.vocabulary[:, None]
         place = torch.minimum(place.long(), batch.vocabulary[:, None] - 1)
-        index = batch.vocabulary_start[:, None] + place
-        stay = torch.rand(shape, generator=random, device=self.device) < self._chance[index]
-        return batch.negative[:, None] + torch.where(stay, place, self._other[index])
+        index = (batch.vocabulary_start[:, None] + place).view(-1)
+        chance, other = (table.index_select(0, index).view(shape) for table in (self._chance, self._other))
+        stay = torch.rand(shape, generator=random, device=self.device) < chance
+        return batch.negative[:, None] + torch.where(stay, place, other)
 
-    def _cbow(
-        self,
-        batch: Batch,
-        rho: torch.Tensor,
-        alpha: torch.Tensor,
-        negative: torch.Tensor,
-        totals: torch.Tensor | None,
-    ) -> list[torch.Tensor]:
-        """log σ(ρ·h) + Σ log σ(−ρ_w·h), h = Σ_window α: gradients of the words, the contexts, the negatives."""
-        around, near = self._windows(batch, alpha, len(negative))
-        grouped = self._product(near, around)
-        h = grouped.view_as(rho)
-        right = (rho * h).sum(1)
-        scores = self._product(grouped, negative.mT)
-        weight = self.problem.negatives / negative.shape[1]
-        real = batch.real
+    def _cbow(self, batch: Batch, read: _Parts, gradients: _Parts, totals: torch.Tensor | None) -> None:
+        """log σ(ρ·h) + Σ log σ(−ρ_w·h), h = Σ_window α."""
+        window = self.problem.window
+        h = _around(read.contexts, window).sub_(read.contexts[window:-window]).view_as(read.words)
+        right = (read.words * h).sum(2)
+        scores = self._product(h, read.negatives.mT)
+        weight = self.problem.negatives / scores.shape[2]
+        real = (batch.degree[window:-window] > 0).float().view_as(right)
         if totals is not None:
             log = torch.nn.functional.logsigmoid
-            wrong = log(-scores).sum(2).view(-1)
-            totals[0] += ((log(right) + weight * wrong) * real).sum()
+            totals[0] += ((log(right) + weight * log(-scores).sum(2)) * real).sum()
             totals[1] += real.sum()
-        e = (1.0 - right.sigmoid()) * real
-        wrong = scores.sigmoid() * (-weight * real.view(len(negative), -1, 1))
-        d_h = self._product(wrong, negative).addcmul_(e.view(len(negative), -1, 1), rho.view_as(grouped))
-        d_alpha = _overlaid(self._product(near.mT, d_h), len(alpha))
-        return [e[:, None] * h, d_alpha, self._product(wrong.mT, grouped).view(-1, rho.shape[1])]
+        e = ((1.0 - right.sigmoid()) * real)[:, :, None]
+        wrong = scores.sigmoid_() * (-weight * real)[:, :, None]
+        torch.mul(e, h, out=gradients.words)
+        self._product(wrong.mT, h, gradients.negatives)
+        wide = h.new_zeros(len(read.contexts) + 2 * window, h.shape[2])
+        d_h = wide[2 * window : -2 * window]
+        self._product(wrong, read.negatives, d_h.view_as(h)).addcmul_(e, read.words)
+        _around(wide, window, gradients.contexts)[window:-window].sub_(d_h)
 
-    def _sgns(
-        self,
-        batch: Batch,
-        rho: torch.Tensor,
-        alpha: torch.Tensor,
-        negative: torch.Tensor,
-        totals: torch.Tensor | None,
-    ) -> list[torch.Tensor]:
+    def _sgns(self, batch: Batch, read: _Parts, gradients: _Parts, totals: torch.Tensor | None) -> None:
         """Σ_c log σ(ρ·α_c) + Σ log σ(−ρ_w·α_c): the negatives of a context once, times the tokens it is around."""
-        window, groups = self.problem.window, len(negative)
-        own = slice(window, window + len(rho))
-        around, near = self._windows(batch, alpha, groups)
-        grouped, mine = rho.view(groups, -1, rho.shape[1]), alpha[own].view(groups, -1, rho.shape[1])
-        scores = self._product(grouped, around.mT)
-        times = batch.degree[own].view(groups, -1, 1)  # tokens in whose window it is
-        weight = self.problem.negatives / negative.shape[1]
-        others = self._product(mine, negative.mT)
+        window, group = self.problem.window, read.words.shape[1]
+        around = read.contexts.unfold(0, group + 2 * window, group).mT
+        apart = torch.arange(group + 2 * window, device=self.device) - torch.arange(group, device=self.device)[:, None]
+        near = ((apart >= 0) & (apart <= 2 * window) & (apart != window)).float()
+        mine = read.contexts[window:-window].view_as(read.words)
+        scores, others = self._product(read.words, around.mT), self._product(mine, read.negatives.mT)
+        times = batch.degree[window:-window].view(-1, group, 1)  # tokens in whose window it is
+        weight = self.problem.negatives / others.shape[2]
         if totals is not None:
             log = torch.nn.functional.logsigmoid
-            totals[0] += (log(scores) * near).sum() + weight * (log(-others) * times).sum()
-            totals[1] += batch.real.sum()
-        e = (1.0 - scores.sigmoid()) * near
-        wrong = others.sigmoid() * (-weight * times)
-        d_alpha = _overlaid(self._product(e.mT, grouped), len(alpha))
-        d_alpha[own] += self._product(wrong, negative).view_as(rho)
-        return [self._product(e, around).view_as(rho), d_alpha, self._product(wrong.mT, mine).view(-1, rho.shape[1])]
+            real = (batch.degree > 0).float()
+            both = near * real.unfold(0, group + 2 * window, group)[:, None] * (times > 0)
+            totals[0] += (log(scores) * both).sum() + weight * (log(-others) * times).sum()
+            totals[1] += (times > 0).sum()
+        e = (1.0 - scores.sigmoid_()) * near
+        wrong = others.sigmoid_() * (-weight * times)
+        self._product(e, around, gradients.words)
+        self._product(wrong.mT, mine, gradients.negatives)
+        _overlay(self._product(e.mT, read.words), gradients.contexts)
+        gradients.contexts[window:-window].add_(self._product(wrong, read.negatives).view(-1, mine.shape[2]))
 
-    def _windows(self, batch: Batch, alpha: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B/G, G + 2M, D) The contexts around each group; (B/G, G, G + 2M) 1 where one is in the window of a token."""
-        size, window = len(batch.word) // groups, self.problem.window
-        return alpha.unfold(0, size + 2 * window, size).mT, batch.near(size, window)
-
-    def _product(self, one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
-        if self.mixed:
-            return torch.bmm(one.bfloat16(), two.bfloat16()).float()
-        return torch.bmm(one, two)
+    def _product(self, one: torch.Tensor, two: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+        if not self.mixed:
+            return torch.bmm(one, two) if out is None else torch.bmm(one, two, out=out)
+        found = torch.bmm(one.bfloat16(), two.bfloat16())
+        return found.float() if out is None else out.copy_(found)
 
     def _move(self, rows: torch.Tensor, gradients: torch.Tensor, rate: float) -> None:
         """Row-wise Adagrad for all gradients of a batch. With many, a row takes a smaller step, lest it overshoot."""
         self.acc.index_add_(0, rows, torch.linalg.vector_norm(gradients, dim=1).square_().div_(gradients.shape[1]))
         self._visits.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float32))
-        damp = (OFTEN / self._visits[rows]).clamp_(max=1.0).sqrt_()
-        step = rate * self.acc[rows].rsqrt() * damp
+        damp = (OFTEN / self._visits.index_select(0, rows)).clamp_(max=1.0)
+        step = (damp / self.acc.index_select(0, rows)).sqrt_().mul_(rate)
         self.theta.index_add_(0, rows, gradients.mul_(step[:, None]))
         self._visits.index_fill_(0, rows, 0.0)
+        self.theta[-1].zero_()  # padding has a gradient, too
 
 
-def _overlaid(parts: torch.Tensor, length: int) -> torch.Tensor:
-    """(length, D) The sum of (B/G, G + 2M, D) where windows of neighboring groups overlap."""
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Values of all rows of a batch, and where they stand in it."""
+
+    whole: torch.Tensor
+    words: torch.Tensor  # (B/G, G, D)
+    contexts: torch.Tensor  # (B + 2M, D)
+    negatives: torch.Tensor  # (B/G, N, D)
+
+    @classmethod
+    def of(cls, whole: torch.Tensor, words: int, negatives: torch.Size) -> _Parts:
+        groups, drawn = negatives
+        end = len(whole) - groups * drawn
+        split = (groups, -1, whole.shape[1])
+        return cls(whole, whole[:words].view(split), whole[words:end], whole[end:].view(split))
+
+
+def _around(values: torch.Tensor, window: int, out: torch.Tensor | None = None) -> torch.Tensor:
+    """The sum of each with so many before and behind it, for those that have as many."""
+    if out is None:
+        out = values.new_empty(len(values) - 2 * window, values.shape[1])
+    return torch.sum(values.unfold(0, 2 * window + 1, 1), 2, out=out)
+
+
+def _overlay(parts: torch.Tensor, whole: torch.Tensor) -> None:
+    """The sum of (B/G, G + 2M, D) where windows of neighboring groups overlap, into (B + 2M, D)."""
     groups, wide, dimensions = parts.shape
-    size = (length - wide) // (groups - 1) if groups > 1 else length
-    whole = parts.new_zeros(length, dimensions)
+    size = (len(whole) - wide) // (groups - 1) if groups > 1 else len(whole)
+    whole.zero_()
     for shift in range(0, wide, size):
         part = parts[:, shift : shift + size]
         room = whole[shift:]
         # groups are `size` apart, and so are their parts
         room.as_strided(part.shape, (size * dimensions, dimensions, 1), room.storage_offset()).add_(part)
-    return whole
 
 
 @dataclass
