@@ -106,16 +106,21 @@ def priors(translations: lx.lexicons.WordPairs, strengths: Mapping[str, float]) 
 
 
 def concepts(
-    fitted: lx.Embeddings, translations: lx.lexicons.WordPairs, tokens: lx.Tokens, scale: Scale
+    fitted: lx.Embeddings,
+    translations: lx.lexicons.WordPairs,
+    tokens: lx.Tokens,
+    scale: Scale,
+    groups: tuple[str, ...],
 ) -> pd.DataFrame:
-    """Translations that differ between two groups in both languages: p is the larger of the two."""
+    """Translations that differ among groups in both languages: p is the larger of the two."""
     found = {}
     for language, words in (("en", translations.right), ("it", translations.left)):
         vocabulary = fitted.rows.vocabularies[fitted.language(language)]
         frame = fitted.contrast(
             "family",
             words=[word for word in dict.fromkeys(words) if word in vocabulary],
-            values=PAIR,
+            values=groups,
+            joint=len(groups) > 2,
             rank="evidence",
             cluster="speaker",
             min_clusters=scale.clusters,
@@ -158,13 +163,17 @@ def run(report: Report, folder: Path, scale: Scale) -> None:
     likelihood = lx.evaluation.held_out(models, unread, subsample=1e-3)
     report.table("likelihood", likelihood, "Log likelihood of a token of days not read", digits=4)
     fitted = models["all edges"]
-    divided = concepts(fitted, translations, tokens, scale)
-    title = f"Concepts that divide {' and '.join(PAIR)} in both languages, of {len(divided):,}"
-    report.table("concepts", divided.head(25), title, digits=4)
-    if len(divided) > 2:
-        agreement = stats.spearmanr(divided["estimate_en"], divided["estimate_it"])
-        report.settings["rank correlation of the distances in the two languages"] = round(float(agreement.statistic), 3)
-        over_time(report, fitted, divided, tokens, scale)
+    correlations = {}
+    for name, groups in (("concepts", scale.groups), ("pair", PAIR)):
+        divided = concepts(fitted, translations, tokens, scale, groups)
+        title = f"Concepts that divide {', '.join(groups)} in both languages, of {len(divided):,}"
+        report.table(name, divided.head(25), title, digits=4)
+        if len(divided) > 2:
+            agreement = stats.spearmanr(divided["estimate_en"], divided["estimate_it"])
+            correlations[name] = round(float(agreement.statistic), 3)
+            if name == "concepts":
+                over_time(report, fitted, divided, tokens, scale)
+    report.settings["rank correlation of the distances in the two languages"] = correlations
 
 
 def over_time(report: Report, fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scale: Scale) -> None:

@@ -284,3 +284,24 @@ def test_vectors_only_where_words_occur(laplex, write, tmp_path):
     assert (fitted.slot < 0).sum() == 2
     assert fitted.vector("d", group="x").any()
     assert laplex("neighbors", tmp_path / "model", "d", "--group", "x").returncode == 0
+
+
+def test_words_share_a_vector_with_their_translations_unless_a_strength_is_given(laplex, tmp_path):
+    words = [f"w{number}" for number in range(30)]
+    random = np.random.default_rng(1)
+    rows = [
+        {"text": " ".join(word + ending for word in random.choice(words, 40)), "tongue": tongue}
+        for tongue, ending in (("one", "a"), ("two", "b"))
+        for _ in range(60)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "both.csv", index=False)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{word}a\t{word}b\n" for word in words[:10]))
+    options = ["--language-column", "tongue", "--translations", tmp_path / "pairs.tsv", "--dimensions", 8]
+    for name, more in (("tied", []), ("near", ["--translations-strength", 100])):
+        done = laplex("fit", tmp_path / "both.csv", *options, *more, "--epochs", 2, "--out", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+    tied, near = (lx.load(tmp_path / name) for name in ("tied", "near"))
+    for word in words[:10]:
+        assert np.array_equal(tied.vector(f"{word}a", language="one"), tied.vector(f"{word}b", language="two"))
+        assert not np.array_equal(near.vector(f"{word}a", language="one"), near.vector(f"{word}b", language="two"))
+    assert not np.array_equal(tied.vector("w20a", language="one"), tied.vector("w20b", language="two"))

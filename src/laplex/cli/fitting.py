@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,7 +31,7 @@ Joins = Annotated[
     Literal["word-word", "word-context", "context-context"], typer.Option(help="Which vectors pairs join.")
 ]
 TranslationFile = Annotated[Path | None, typer.Option(help="A file of words and their translations.")]
-TranslationsStrength = Annotated[float, typer.Option(help="How alike they are.")]
+TranslationsStrength = Annotated[float, typer.Option(help="How alike they are; with inf they share one vector.")]
 RidgeStrength = Annotated[float, typer.Option(help="How short vectors are.")]
 Likelihood = Annotated[Literal["cbow", "sgns"], typer.Option(help="What is predicted from what.")]
 Dimensions = Annotated[int, typer.Option(help="The length of a vector.")]
@@ -68,7 +69,7 @@ def fit(
     pairs_strength: PairsStrength = 10.0,
     joins: Joins = "word-context",
     translations: TranslationFile = None,
-    translations_strength: TranslationsStrength = 1e4,
+    translations_strength: TranslationsStrength = math.inf,
     ridge: RidgeStrength = 1.0,
     likelihood: Likelihood = "cbow",
     dimensions: Dimensions = 100,
