@@ -28,7 +28,7 @@ from laplex.engines.epoch import Epoch
 from laplex.problem import Problem
 from laplex.world import World
 
-MERGES = 16  # in an epoch, at least
+MERGES = 64  # in an epoch, at least
 AT_ONCE = 65_536  # rows that are compared at once
 
 
@@ -168,9 +168,7 @@ class Ranks:
         totals = np.zeros(3)
         started = time.monotonic()
         for merge in range(begin, self.pieces):
-            first, last = (self._due(epoch, share) for share in (merge, merge + 1))
-
-            _, read = self._engine.run(epoch, report, first, end=last)
+            _, read = self._engine.run(epoch, report, self._due(merge), end=self._due(merge + 1))
             totals += read
             self._engine.pull()
             self.merge()
@@ -179,10 +177,9 @@ class Ranks:
                 return merge + 1, self._world.total(totals)
         return self.pieces, self._world.total(totals)
 
-    def _due(self, epoch: Epoch, merge: int) -> int:
-        """The piece of the text before which a merge is due. In the first epoch, when vectors move most, early ones."""
-        share = merge / self.pieces
-        return round((share * share if epoch.number == 0 else share) * self._engine.pieces)
+    def _due(self, merge: int) -> int:
+        """The piece of the text before which a merge is due."""
+        return round(merge / self.pieces * self._engine.pieces)
 
     def merge(self) -> None:
         """Add to every row what all ranks have added to it since the last merge."""
