@@ -15,7 +15,6 @@ n vectors of a block, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal, NamedTuple, overload
 
@@ -28,6 +27,7 @@ from laplex.posterior.block import Block, Floats, blocks, joined_words
 from laplex.posterior.chains import draw
 from laplex.posterior.gaussian import Joint, Posterior
 from laplex.posterior.nearest import approach
+from laplex.posterior.pool import pool_of
 from laplex.posterior.reading import OCCURRENCES, Contexts, Reading
 from laplex.progress import bar, say
 from laplex.provenance import tokens_of
@@ -164,7 +164,7 @@ def _solve_all(
                 shown = ", ".join(f'"{names[word]}"' for block in tile for word in block.words)
                 raise NotSettledError(f"among the posteriors of {shown}: {error}") from None
 
-        with ThreadPoolExecutor(reading.threads) as pool:
+        with pool_of(reading.threads) as pool:
             for solved in pool.map(work, tiles):
                 yield from solved
 

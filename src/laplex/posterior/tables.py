@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from laplex.embeddings import Embeddings
 from laplex.engines.kernels import LANE
 from laplex.posterior import kernels
+from laplex.posterior.pool import pool_of
 from laplex.posterior.units import Units
 from laplex.progress import bar, say
 from laplex.tokens import Tokens
@@ -185,7 +186,7 @@ class Pass:
             quiet=self.quiet or not chosen,
         )
         done = 0
-        with bar("testing", quiet=self.quiet) as progress, ThreadPoolExecutor(self.threads) as pool:
+        with bar("testing", quiet=self.quiet) as progress, pool_of(self.threads) as pool:
             for batch in batches:
                 sums = self._occurrences(batch)
                 tiles = [range(i, min(i + kernels.TILE, len(batch))) for i in range(0, len(batch), kernels.TILE)]
