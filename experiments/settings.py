@@ -12,6 +12,9 @@ from operator import add
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 import laplex as lx
 
 Joins = Literal["word-word", "word-context", "context-context"]
@@ -44,27 +47,41 @@ class Setting:
     ridge: float = 0.03
     subsample: float = 1e-5
     likelihood: Likelihood = "cbow"
-    rate: float | None = None
+    even: bool = False  # weights of a normalised Laplacian, and more for words that are read more often
 
     @property
     def name(self) -> str:
         edges = " + ".join(f"{name} {joins} {strength:g}" for name, joins, strength in self.graph)
-        return f"{self.likelihood}, {edges or 'no graph'}, ridge {self.ridge:g}, subsample {self.subsample:g}"
+        even = ", even" if self.even else ""
+        return f"{self.likelihood}, {edges or 'no graph'}{even}, ridge {self.ridge:g}, subsample {self.subsample:g}"
 
     def pairs(self, folder: Path) -> lx.lexicons.WordPairs:
         """All pairs that the model is told."""
         return reduce(add, [pairs_of(name, folder) for name, _, _ in self.graph])
 
-    def model(self, folder: Path, dimensions: int) -> lx.Model:
+    def model(self, folder: Path, words: lx.Vocabulary, dimensions: int) -> lx.Model:
         prior: lx.Prior = lx.Ridge(self.ridge)
         for name, joins, strength in self.graph:
-            prior = prior + lx.Pairs(pairs_of(name, folder), strength, joins=joins)
+            pairs = pairs_of(name, folder)
+            if self.even:
+                by_pair = strength * read_of(pairs, words, self.subsample) ** 0.25
+                prior = prior + lx.Pairs(pairs.normalized(), by_pair, joins=joins)
+            else:
+                prior = prior + lx.Pairs(pairs, strength, joins=joins)
         return lx.Model(
             prior=prior, likelihood=self.likelihood, dimensions=dimensions, window=5, subsample=self.subsample
         )
 
 
+def read_of(pairs: lx.lexicons.WordPairs, words: lx.Vocabulary, subsample: float) -> NDArray[np.float64]:
+    """How often the rarer word of each pair is read, after subsampling; 1 if it is not known."""
+    read = words.counts * np.minimum(1.0, np.sqrt(subsample * words.counts.sum() / words.counts))
+    of = dict(zip(words.words, read.tolist()))
+    return np.array([min(of.get(one, 1.0), of.get(two, 1.0)) for one, two in zip(pairs.left, pairs.right)])
+
+
 paper = Setting((("strong", "word-context", 10.0),))
+skipgram = Setting((("strong", "word-context", 40.0),), subsample=1e-4, likelihood="sgns", even=True)
 
 
 def candidates(quick: bool = False) -> Iterator[Setting]:
@@ -87,4 +104,8 @@ def candidates(quick: bool = False) -> Iterator[Setting]:
     for graph in graphs:
         yield replace(paper, graph=graph)
     yield replace(paper, graph=more, ridge=0.3)
+    alike: tuple[Edge, ...] = tuple((name, joins, 4 * strength) for name, joins, strength in more)
+    for subsample, unlike in ((1e-5, 6.0), (3e-5, 6.0), (3e-5, 20.0)):
+        graph = (*alike, ("antonyms", "word-word", unlike))
+        yield replace(paper, graph=graph, subsample=subsample, even=True)
     yield replace(paper, graph=more, likelihood="sgns")

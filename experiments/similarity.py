@@ -27,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 from peers import Gensim
 from report import Report
-from settings import GRAPHS, Likelihood, Setting, candidates, pairs_of, paper
+from settings import GRAPHS, Likelihood, Setting, candidates, pairs_of, paper, skipgram
 
 import laplex as lx
 
@@ -87,9 +87,9 @@ def read(folder: Path, scale: Scale) -> lx.Tokens:
 
 def fit(tokens: lx.Tokens, setting: Setting, folder: Path, scale: Scale, epochs: int) -> tuple[lx.Embeddings, float]:
     """The fitted model and how many minutes it took."""
-    model = setting.model(folder, scale.dimensions)
+    model = setting.model(folder, tokens.vocabularies[0], scale.dimensions)
     start = time.perf_counter()
-    fitted = lx.fit(model, tokens, epochs=epochs, holdout=0.0, rate=setting.rate, quiet=True)
+    fitted = lx.fit(model, tokens, epochs=epochs, holdout=0.0, quiet=True)
     return fitted, (time.perf_counter() - start) / 60
 
 
@@ -125,10 +125,10 @@ def tables(
 ) -> None:
     strong = pairs_of("strong", folder)
     for likelihood in likelihoods:
-        setting = replace(paper, likelihood=likelihood)
+        setting = paper if likelihood == "cbow" else skipgram
         graph, minutes = fit(tokens, setting, folder, scale, scale.epochs)
         plain, _ = fit(tokens, replace(setting, graph=()), folder, scale, scale.epochs)
-        model = setting.model(folder, scale.dimensions)
+        model = setting.model(folder, tokens.vocabularies[0], scale.dimensions)
         gensim = of_gensim(tokens, replace(model, subsample=1e-3), scale.peer_epochs, threads)
         models = {
             "laplex": graph,
@@ -137,17 +137,18 @@ def tables(
             "gensim, retrofitted": lx.baselines.retrofit(gensim, strong, quiet=True),
         }
         whole = scored(models, folder, None)
-        whole["laplex, word + context"] = scored({"laplex": graph}, folder, None, by="both")["laplex"]
+        told = scored(models, folder, strong)
+        for by, name in (("both", "words + contexts"), ("contexts", "contexts")):
+            own = {f"laplex, {name}": graph, f"laplex, no graph, {name}": plain}
+            whole, told = whole.join(scored(own, folder, None, by)), told.join(scored(own, folder, strong, by))
         if likelihood == "cbow":
             for place, name in enumerate(("paper: PELP", "paper: dict2vec", "paper: word2vec")):
                 whole[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in whole.index]
         fitting = f"{scale.epochs} epochs, {minutes:.1f} minutes of fitting"
         title = f"Word similarity, {likelihood.upper()}, {fitting} (Table 5)"
         report.table(f"similarity-{likelihood}", whole.reset_index(), title)
-        told = scored(models, folder, strong).reset_index()
-        report.table(
-            f"similarity-{likelihood}-untold", told, f"The same without pairs that are edges, {likelihood.upper()}"
-        )
+        title = f"The same without pairs that are edges, {likelihood.upper()}"
+        report.table(f"similarity-{likelihood}-untold", told.reset_index(), title)
         report.table(
             f"analogies-{likelihood}", analogies(models, folder).reset_index(), f"Analogies, {likelihood.upper()}"
         )
@@ -187,7 +188,7 @@ def best(
 ) -> None:
     """How to read the best setting's vectors, by the development sets, and what they are worth so."""
     rows = []
-    for by, components in product(("words", "both"), range(4)):
+    for by, components in product(("words", "both"), range(6)):
         read = {name: read_out(model, by, components) for name, model in models.items()}
         wide = scored(read, folder, None)
         rows += [{"model": m, "vectors": by, "components": components, **summary(wide[m])} for m in models]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -324,6 +325,22 @@ def test_without_takes_pairs_away_in_either_order(one, two, directed_one, direct
     assert triples(rest) == [pair for pair in one if frozenset(pair[:2]) not in gone]
     assert rest.directed == directed_one
     assert triples(a) == one
+
+
+def test_normalized_weights_are_those_of_the_normalized_laplacian():
+    pairs = WordPairs.of("a", [("x", "y", 2), ("z", "x", -1), ("y", "z", 3), ("x", "u", 0)])
+    words = ["x", "y", "z", "u"]
+    adjacency = np.zeros((4, 4))
+    for left, right, weight in zip(pairs.left, pairs.right, pairs.weight):
+        adjacency[words.index(left), words.index(right)] = adjacency[words.index(right), words.index(left)] = weight
+    root = np.sqrt(np.abs(adjacency).sum(0))
+    root[root == 0] = 1.0
+    expected = adjacency / np.outer(root, root)
+    found = pairs.normalized()
+    for left, right, weight in zip(found.left, found.right, found.weight):
+        assert weight == pytest.approx(expected[words.index(left), words.index(right)])
+    tenfold = replace(pairs, weight=10 * pairs.weight)
+    assert tenfold.normalized().weight.tolist() == pytest.approx(found.weight.tolist())
 
 
 def test_unweighted_keeps_only_the_sign():

@@ -124,6 +124,23 @@ class WordPairs:
         """The same pairs, each with weight 1, or −1 for words that are to be unlike."""
         return replace(self, weight=np.where(self.weight < 0, -1.0, 1.0))
 
+    def normalized(self) -> WordPairs:
+        """Each weight divided by the geometric mean of its two words' sums of weights, as in a normalised Laplacian.
+
+        Some words stand in hundreds of definitions, and pull all of these together. So every word has a like pull,
+        however many pairs it has; strengths are to be larger for it.
+
+        >>> WordPairs.of("star", [("thing", "cup"), ("thing", "car"), ("thing", "key"), ("thing", "pen")]).normalized()
+        WordPairs of star, normalized: 4 pairs
+        >>> _.weight.tolist()
+        [0.5, 0.5, 0.5, 0.5]
+        """
+        ends = pl.Series(self.left + self.right).rank("dense").to_numpy()
+        sums = np.bincount(ends, np.tile(np.abs(self.weight), 2))
+        left, right = sums[ends].reshape(2, len(self))
+        scale = np.sqrt(left * right)
+        return replace(self, name=f"{self.name}, normalized", weight=self.weight / np.where(scale > 0, scale, 1.0))
+
     def to_frame(self) -> pd.DataFrame:
         """Columns left, right and weight; of directed pairs from, to and weight."""
         one, two = self._columns
