@@ -97,9 +97,10 @@ def test_similarity(data, tmp_path):
     tables = run("similarity", data, tmp_path / "out", tmp_path)
     assert set(tables["similarity-cbow"]["set"]) == {"MEN-TR-3k", "MC-30", "RG-65", "mean"}
     assert {"laplex", "laplex, no graph", "gensim", "gensim, retrofitted"} < set(tables["similarity-cbow"].columns)
+    assert {"laplex, contexts", "laplex, no graph, words + contexts"} < set(tables["similarity-sgns-untold"].columns)
     assert tables["similarity-sgns"].select_dtypes("number").abs().max().max() <= 1.0
     assert {"setting", "development", "other", "all", "no graph, untold"} < set(tables["search"].columns)
-    assert len(tables["readouts"]) == 2 * 2 * 4
+    assert len(tables["readouts"]) == 2 * 2 * 6
     assert {"development", "other", "all"} < set(tables["best-means"].columns)
 
 
