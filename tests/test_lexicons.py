@@ -341,6 +341,7 @@ def test_normalized_weights_are_those_of_the_normalized_laplacian():
         assert weight == pytest.approx(expected[words.index(left), words.index(right)])
     tenfold = replace(pairs, weight=10 * pairs.weight)
     assert tenfold.normalized().weight.tolist() == pytest.approx(found.weight.tolist())
+    assert len(pairs.without(pairs).normalized()) == 0
 
 
 def test_unweighted_keeps_only_the_sign():

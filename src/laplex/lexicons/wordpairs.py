@@ -130,12 +130,11 @@ class WordPairs:
         Some words stand in hundreds of definitions, and pull all of these together. So every word has a like pull,
         however many pairs it has; strengths are to be larger for it.
 
-        >>> WordPairs.of("star", [("thing", "cup"), ("thing", "car"), ("thing", "key"), ("thing", "pen")]).normalized()
-        WordPairs of star, normalized: 4 pairs
-        >>> _.weight.tolist()
+        >>> star = WordPairs.of("star", [("thing", "cup"), ("thing", "car"), ("thing", "key"), ("thing", "pen")])
+        >>> star.normalized().weight.tolist()
         [0.5, 0.5, 0.5, 0.5]
         """
-        ends = pl.Series(self.left + self.right).rank("dense").to_numpy()
+        ends = pl.Series(self.left + self.right, dtype=pl.String).rank("dense").to_numpy()
         sums = np.bincount(ends, np.tile(np.abs(self.weight), 2))
         left, right = sums[ends].reshape(2, len(self))
         scale = np.sqrt(left * right)
