@@ -47,7 +47,7 @@ class Setting:
     ridge: float = 0.03
     subsample: float = 1e-5
     likelihood: Likelihood = "cbow"
-    even: bool = False  # weights of a normalised Laplacian, and more for words that are read more often
+    even: bool = False  # weights of a normalised Laplacian, times the fourth root of how often the rarer word is read
 
     @property
     def name(self) -> str:
@@ -64,7 +64,7 @@ class Setting:
         for name, joins, strength in self.graph:
             pairs = pairs_of(name, folder)
             if self.even:
-                by_pair = strength * read_of(pairs, words, self.subsample) ** 0.25
+                by_pair = strength * times_read(pairs, words, self.subsample) ** 0.25
                 prior = prior + lx.Pairs(pairs.normalized(), by_pair, joins=joins)
             else:
                 prior = prior + lx.Pairs(pairs, strength, joins=joins)
@@ -73,7 +73,7 @@ class Setting:
         )
 
 
-def read_of(pairs: lx.lexicons.WordPairs, words: lx.Vocabulary, subsample: float) -> NDArray[np.float64]:
+def times_read(pairs: lx.lexicons.WordPairs, words: lx.Vocabulary, subsample: float) -> NDArray[np.float64]:
     """How often the rarer word of each pair is read, after subsampling; 1 if it is not known."""
     read = words.counts * np.minimum(1.0, np.sqrt(subsample * words.counts.sum() / words.counts))
     of = dict(zip(words.words, read.tolist()))

@@ -137,10 +137,11 @@ def tables(
             "gensim, retrofitted": lx.baselines.retrofit(gensim, strong, quiet=True),
         }
         whole = scored(models, folder, None)
-        told = scored(models, folder, strong)
+        untold = scored(models, folder, strong)
         for by, name in (("both", "words + contexts"), ("contexts", "contexts")):
             own = {f"laplex, {name}": graph, f"laplex, no graph, {name}": plain}
-            whole, told = whole.join(scored(own, folder, None, by)), told.join(scored(own, folder, strong, by))
+            whole = whole.join(scored(own, folder, None, by))
+            untold = untold.join(scored(own, folder, strong, by))
         if likelihood == "cbow":
             for place, name in enumerate(("paper: PELP", "paper: dict2vec", "paper: word2vec")):
                 whole[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in whole.index]
@@ -148,7 +149,7 @@ def tables(
         title = f"Word similarity, {likelihood.upper()}, {fitting} (Table 5)"
         report.table(f"similarity-{likelihood}", whole.reset_index(), title)
         title = f"The same without pairs that are edges, {likelihood.upper()}"
-        report.table(f"similarity-{likelihood}-untold", told.reset_index(), title)
+        report.table(f"similarity-{likelihood}-untold", untold.reset_index(), title)
         report.table(
             f"analogies-{likelihood}", analogies(models, folder).reset_index(), f"Analogies, {likelihood.upper()}"
         )
