@@ -1,16 +1,25 @@
 # make demo      install, fit the built-in corpus and show its most different words
 # make test      install what tests need and run them
+# make quick     style, types and the quick tests, before a commit
 # make check     what the pre-commit hook runs
 # make pictures  draw the pictures of the documentation anew (needs chromium)
 
 PYTHON ?= python3
 BIN := .venv/bin
+# a worker for each core; tests of a file share their fits, so they stay together
+PARALLEL := --numprocesses auto --dist loadfile
 
 demo: .venv/installed
 	$(BIN)/laplex demo
 
+# with a worker for each core, threads of the linear algebra would only get in each other's way
+test quick: export OPENBLAS_NUM_THREADS := 1
+
 test: check
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q $(PARALLEL)
+
+quick: check
+	$(BIN)/pytest -q $(PARALLEL) -m "not slow"
 
 check: .venv/developing
 	$(BIN)/ruff format --check .
@@ -32,4 +41,4 @@ pictures: .venv/developing
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: demo test check pictures clean
+.PHONY: demo test quick check pictures clean

@@ -1,10 +1,10 @@
-"""One epoch of the paper authors' own package, timed.
+"""Time of one epoch of the package by the paper's authors.
 
 `speed.py --part authors` calls it with the Python of an environment that has probabilistic-word-embeddings 1.18.2.
 
     python benchmarks/authors.py TEXT DIMENSIONS EDGES STRENGTH
 
-TEXT is a file of words. The graph has EDGES random word–word edges a row, as in `speed.py`. Prints the seconds.
+TEXT is a file of words. The graph has EDGES random word–word edges per row, as in `speed.py`. Prints the seconds.
 """
 
 from __future__ import annotations

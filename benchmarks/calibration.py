@@ -1,20 +1,21 @@
-"""Are the tests of `laplex.posterior` right? False positives, thinning, power and split halves on real text.
+"""Calibration of the tests of `laplex.inference`: false positives, thinning, power and split halves on real text.
 
-    python benchmarks/calibration.py --data ../shared/data [--corpus senate] [--dimensions 50 100] [--labellings 30]
+    python benchmarks/calibration.py --data DATA [--corpus senate] [--dimensions 50 100] [--labellings 30]
 
-300 words in five bands of frequency, used by at least 25 clusters of each label.
+The words are 300 in five bands of frequency, used by at least 25 clusters of each label.
 
-cluster   labels are permuted by cluster (senator, speaker) and every word is tested: the share of p under 5% and 1%,
-          and of words that are still called different after adjustment at 10%
+cluster   labels are permuted by cluster (senator, speaker) and every word is tested: the share of p-values under 5% and
+          1%, and the share of words that differ after adjustment at 10%
 document  labels are permuted by document
-halves    clusters in two halves: the corrected squared distance in each against the product of both differences
-thinned   half of the occurrences of some words are taken out in one group of permuted labels
+halves    clusters are split into halves: the corrected squared distance in each half is compared with the product of
+          the two differences
+thinned   half of the occurrences of some words are removed in one group of permuted labels
 power     in one group of permuted labels, a share of the occurrences of two words of a band are swapped
-separate  the same, for what is done without these tests: a fit for each group, rotated onto each other, and distances
-          against those of refits under 19 other labellings
-drift     quarters are permuted by document; and time runs backwards for a random half of the clusters
+separate  the same for the usual method without a test: a fit for each group, alignment by rotation, and distances
+          compared with those of refits under 19 other labelings
+drift     quarters are permuted by document; and time is reversed for a random half of the clusters
 
-With `--corpus three`, "cluster" and "document" test three groups at once.
+With `--corpus three`, "cluster" and "document" test three groups jointly.
 """
 
 from __future__ import annotations
@@ -34,13 +35,24 @@ from planted import planted
 from separate import separate
 from trial import BANDS, PRIOR, SOURCES, Trial, begin, enough, permuted, read, show, table_of
 
-from laplex.posterior.comparison import Draws
-from laplex.posterior.evidence import Rotated, analytic_p, effect, losses, rotate, scale_of, share_of, step_of
-from laplex.posterior.groups import joint_p, permuted_by, slope_along, spread, trend_p
-from laplex.posterior.permutation import counted_p, evened, smoothed_p
-from laplex.posterior.permutation import permuted as under_labellings
-from laplex.posterior.tables import Table
-from laplex.posterior.units import gather
+from laplex.inference.findings import Permutations
+from laplex.inference.score_test import (
+    RotatedTable,
+    counted_p,
+    difference_effect,
+    difference_p,
+    difference_statistic,
+    equalize_frequency,
+    jackknife_influence,
+    newton_scale,
+    permuted_statistics,
+    rotate,
+    smoothed_p,
+    trend_p,
+    trend_statistic,
+)
+from laplex.inference.statistics import ScoreTable
+from laplex.inference.units import gather
 
 Answers = Callable[[NDArray[np.int64]], tuple[float, float, float]]
 Statistics = Callable[[NDArray[np.int64]], NDArray[np.float64]]
@@ -51,9 +63,8 @@ def null_by_cluster(trial: Trial, times: int) -> pd.DataFrame:
     units = trial.units(trial.source.cluster)
     sides = [some.label for some in permuted(units, times, 2)]
     draws = np.array([some.label for some in permuted(units, 999, 3)])
-    answers_of = pair_answers if len(trial.source.values) == 2 else joint_answers
 
-    def ask(table: Table) -> NDArray[np.float64]:
+    def ask(table: ScoreTable) -> NDArray[np.float64]:
         rotated = rotate(table)
         answers = np.full((3, times), np.nan)
         answer = answers_of(rotated, draws)
@@ -62,46 +73,34 @@ def null_by_cluster(trial: Trial, times: int) -> pd.DataFrame:
                 answers[:, number] = answer(label)
         return answers
 
-    p = np.array(list(trial.read(units, whole=True).run(trial.numbers, ask)))
+    p = np.array(list(trial.read(units, row_per_unit=True).run(trial.numbers, ask)))
     name = f"by {trial.source.cluster}"
     names = (name, f"{name}, counted", f"{name}, formula")
     return pd.concat([table_of(name, p[:, i].T, trial.bands) for i, name in enumerate(names)])
 
 
-def pair_answers(table: Rotated, draws: NDArray[np.int64]) -> Answers:
+def answers_of(table: RotatedTable, draws: NDArray[np.int64]) -> Answers:
     """How p is found for labels: by the smooth curve, by counting, by the formula."""
-
-    def statistics(label: NDArray[np.int64]) -> NDArray[np.float64]:
-        return under_labellings(table, label == 0, PRIOR, draws == 0)
-
-    def observed(label: NDArray[np.int64]) -> NDArray[np.float64]:
-        return under_labellings(table, label == 0, PRIOR, draws[:2] == 0)
-
-    return _answers(table, draws, statistics, observed, lambda label: analytic_p(table, label == 0, PRIOR))
-
-
-def joint_answers(table: Rotated, draws: NDArray[np.int64]) -> Answers:
-    """The same for several groups at once."""
     size = int(draws.max()) + 1
-    scale = step_of(table.spectrum, PRIOR, 1 / (2 * size))
+    scale = newton_scale(table.spectrum, PRIOR, 1 / (2 * size))
 
     def statistics(label: NDArray[np.int64]) -> NDArray[np.float64]:
-        return permuted_by(table, label, draws, scale, size, spread)
+        return permuted_statistics(table, label, draws, scale, size, difference_statistic)
 
     def observed(label: NDArray[np.int64]) -> NDArray[np.float64]:
-        return permuted_by(table, label, draws[:2], scale, size, spread)
+        return permuted_statistics(table, label, draws[:2], scale, size, difference_statistic)
 
-    return _answers(table, draws, statistics, observed, lambda label: joint_p(table, label, size, scale))
+    return _answers(table, draws, statistics, observed, lambda label: difference_p(table, label, size, scale))
 
 
 def _answers(
-    table: Rotated, draws: NDArray[np.int64], statistics: Statistics, observed: Statistics, formula: Formula
+    table: RotatedTable, draws: NDArray[np.int64], statistics: Statistics, observed: Statistics, formula: Formula
 ) -> Answers:
     """Where the frequency of a word is left as it is, the same labellings need not be computed again."""
     known: dict[str, NDArray[np.float64]] = {}
 
     def answer(label: NDArray[np.int64]) -> tuple[float, float, float]:
-        same = evened(table, label, draws, np.unique(label).tolist())
+        same = equalize_frequency(table, label, draws, int(draws.max()) + 1)
         if np.array_equal(same.weight, table.weight):
             if "others" not in known:
                 known["others"] = statistics(label)[1:]
@@ -113,22 +112,23 @@ def _answers(
     return answer
 
 
-OWN = Draws(np.zeros((0, 0), np.int16), False, 999, [8])  # as by default for documents
+AMONG_OWNERS = Permutations(np.zeros((0, 0), np.int16), False, 999, [8])  # as by default for documents
 
 
 def null_by_document(trial: Trial, times: int) -> pd.DataFrame:
     units = trial.units(None)
 
-    def ask(table: Table) -> tuple[float, float]:
-        rotated, one = rotate(table), table.label == 0
-        if len(trial.source.values) == 2:
-            formula = analytic_p(rotated, one, PRIOR)
-            p = OWN.p(rotated, table.label, lambda t, x, y: under_labellings(t, x == 0, PRIOR, y == 0), lambda: formula)
-            return p, formula
-        scale = step_of(rotated.spectrum, PRIOR, 1 / 6)
-        formula = joint_p(rotated, table.label, 3, scale)
-        p = OWN.p(rotated, table.label, lambda t, x, y: permuted_by(t, x, y, scale, 3, spread), lambda: formula)
-        return p, formula
+    def ask(table: ScoreTable) -> tuple[float, float]:
+        rotated, size = rotate(table), len(trial.source.values)
+        scale = newton_scale(rotated.spectrum, PRIOR, 1 / (2 * size))
+        formula = difference_p(rotated, table.label, size, scale)
+
+        def statistics(
+            table: RotatedTable, label: NDArray[np.int64], labellings: NDArray[np.integer]
+        ) -> NDArray[np.float64]:
+            return permuted_statistics(table, label, labellings, scale, size, difference_statistic)
+
+        return AMONG_OWNERS.p(rotated, table.label, statistics, lambda: formula), formula
 
     p = np.array([list(trial.read(some).run(trial.numbers, ask)) for some in permuted(units, times, 4)])
     names = ("by document", "by document, formula")
@@ -140,22 +140,26 @@ def null_of_drift(trial: Trial, times: int) -> pd.DataFrame:
     documents = gather(trial.tokens, "quarter", None, 0, {})
     x = np.linspace(-0.5, 0.5, len(documents.labels))
 
-    def ask(table: Table) -> tuple[float, float]:
+    def ask(table: ScoreTable) -> tuple[float, float]:
         rotated = rotate(table)
-        formula, scale = trend(rotated, table.label), step_of(rotated.spectrum, PRIOR, float(np.var(x)))
-        along = slope_along(x)
-        p = OWN.p(rotated, table.label, lambda t, y, z: permuted_by(t, y, z, scale, len(x), along), lambda: formula)
-        return p, formula
+        formula, scale = trend(rotated, table.label), newton_scale(rotated.spectrum, PRIOR, float(np.var(x)))
 
-    def trend(table: Rotated, label: NDArray[np.int64]) -> float:
-        return trend_p(table, label, x, step_of(table.spectrum, PRIOR, float(np.var(x))))
+        def statistics(
+            table: RotatedTable, label: NDArray[np.int64], labellings: NDArray[np.integer]
+        ) -> NDArray[np.float64]:
+            return permuted_statistics(table, label, labellings, scale, len(x), trend_statistic(x))
+
+        return AMONG_OWNERS.p(rotated, table.label, statistics, lambda: formula), formula
+
+    def trend(table: RotatedTable, label: NDArray[np.int64]) -> float:
+        return trend_p(table, label, x, newton_scale(table.spectrum, PRIOR, float(np.var(x))))
 
     p = np.array([list(trial.read(some).run(trial.numbers, ask)) for some in permuted(documents, times, 4)])
     clusters = gather(trial.tokens, "quarter", trial.source.cluster, 0, {})
     random = np.random.default_rng(7)
     turned = [random.random(int(clusters.cluster.max()) + 1) < 0.5 for _ in range(times)]
 
-    def ask_reversed(table: Table) -> NDArray[np.float64]:
+    def ask_reversed(table: ScoreTable) -> NDArray[np.float64]:
         rotated, found = rotate(table), []
         alone = replace(rotated, cluster=np.arange(len(table.tau)))
         for back in turned:
@@ -163,7 +167,7 @@ def null_of_drift(trial: Trial, times: int) -> pd.DataFrame:
             found.append([trend(rotated, label), trend(alone, label)])
         return np.array(found)
 
-    q = np.array(list(trial.read(clusters, whole=True).run(trial.numbers, ask_reversed)))
+    q = np.array(list(trial.read(clusters, row_per_unit=True).run(trial.numbers, ask_reversed)))
     who = trial.source.cluster
     names = {f"reversed, by {who}": q[:, :, 0].T, f"reversed, by {who} and quarter": q[:, :, 1].T}
     tables = [table_of(f"by document{more}", p[:, :, i], trial.bands) for i, more in enumerate(("", ", formula"))]
@@ -177,23 +181,24 @@ def halves(trial: Trial) -> pd.DataFrame:
     random = np.random.default_rng(6)
     splits = [random.permutation(len(units)) % 2 == 0 for _ in range(10)]
 
-    def difference(part: Rotated, one: NDArray[np.bool_]) -> NDArray[np.float64]:
-        (first, second), f = losses(part, one)[1], share_of(part, one)
-        return ((1 - f) * first - f * second) * scale_of(part.spectrum, PRIOR / 2, f)
+    def difference(part: RotatedTable, label: NDArray[np.int64]) -> NDArray[np.float64]:
+        (first, second), f = jackknife_influence(part, label, 2)[1], part.tau[label == 0].sum() / part.tau.sum()
+        return ((1 - f) * first - f * second) * newton_scale(part.spectrum, PRIOR / 2, f * (1 - f))
 
-    def ask(table: Table) -> NDArray[np.float64]:
+    def ask(table: ScoreTable) -> NDArray[np.float64]:
         rotated, found = rotate(table), []
         for split in splits:
-            parts = [(rotated.of(half), table.label[half] == first) for half in (split, ~split)]
-            if min(((p.tau > 0) & side).sum() for p, one in parts for side in (one, ~one)) < 10:
+            parts = [(rotated.select(half), np.where(table.label[half] == first, 0, 1)) for half in (split, ~split)]
+            if min(((p.tau > 0) & (label == side)).sum() for p, label in parts for side in (0, 1)) < 10:
                 continue
-            parts = [(replace(part, spectrum=rotated.spectrum / 2), one) for part, one in parts]
-            d = [difference(part, one) for part, one in parts]
-            corrected = np.mean([effect(part, one, PRIOR / 2).square for part, one in parts])
+            parts = [(replace(part, spectrum=rotated.spectrum / 2), label) for part, label in parts]
+            d = [difference(part, label) for part, label in parts]
+            effects = [difference_effect(part, label, 2, {(0, 1): PRIOR / 2}) for part, label in parts]
+            corrected = np.mean([effect.square for effect in effects])
             found.append([d[0] @ d[1], corrected, np.mean([v @ v for v in d])])
         return np.sum(found, axis=0) if found else np.zeros(3)
 
-    sums = np.array(list(trial.read(units, whole=True).run(trial.numbers, ask)))
+    sums = np.array(list(trial.read(units, row_per_unit=True).run(trial.numbers, ask)))
     rows = []
     for band, (low, high) in [*enumerate(BANDS), (-1, (0, 0))]:
         mine = sums[trial.bands == band] if band >= 0 else sums
@@ -215,36 +220,36 @@ def main() -> None:
     parser.add_argument("--labellings", type=int, default=30)
     parser.add_argument("--words", type=int, default=60, help="of each band")
     parser.add_argument("--parts", nargs="+", default=["cluster", "document", "halves", "thinned", "power"])
-    asked = parser.parse_args()
-    source = SOURCES[asked.corpus]
-    source = replace(source, documents=asked.documents or source.documents)
+    arguments = parser.parse_args()
+    source = SOURCES[arguments.corpus]
+    source = replace(source, documents=arguments.documents or source.documents)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["LAPLEX_CACHE"] = cache
-        tokens = read(asked.data, source)
+        tokens = read(arguments.data, source)
         print(f"{tokens!r}, {len(tokens.values(source.cluster))} values of {source.cluster}")
-        for dimensions in asked.dimensions:
-            trial = begin(source, tokens, dimensions, asked.likelihood, asked.words)
+        for dimensions in arguments.dimensions:
+            trial = begin(source, tokens, dimensions, arguments.likelihood, arguments.words)
             print(f"\n{dimensions} dimensions, words by band: {np.bincount(trial.bands).tolist()}", flush=True)
-            run(trial, asked)
+            run(trial, arguments)
 
 
-def run(trial: Trial, asked: argparse.Namespace) -> None:
+def run(trial: Trial, arguments: argparse.Namespace) -> None:
     started = time.monotonic()
-    if "cluster" in asked.parts:
-        show("Null by cluster", null_by_cluster(trial, asked.labellings), started)
-    if "halves" in asked.parts:
+    if "cluster" in arguments.parts:
+        show("Null by cluster", null_by_cluster(trial, arguments.labellings), started)
+    if "halves" in arguments.parts:
         show("Split halves: ratio to the cross-product", halves(trial), started)
-    if "document" in asked.parts:
-        show("Null by document", null_by_document(trial, asked.labellings), started)
-    if "thinned" in asked.parts:
+    if "document" in arguments.parts:
+        show("Null by document", null_by_document(trial, arguments.labellings), started)
+    if "thinned" in arguments.parts:
         show("Thinned", pd.concat([planted(trial, None, 20, hidden) for hidden in (False, True)]), started)
-    if "power" in asked.parts:
+    if "power" in arguments.parts:
         frames = [planted(trial, share, 2) for share in (0.1, 0.25, 0.5)]
         show("Power at 5%", pd.concat(frames), started)
-    if "separate" in asked.parts:
+    if "separate" in arguments.parts:
         show("Power at 5% of separate fits", separate(trial), started)
-    if "drift" in asked.parts:
-        show("Null of drift", null_of_drift(trial, asked.labellings), started)
+    if "drift" in arguments.parts:
+        show("Null of drift", null_of_drift(trial, arguments.labellings), started)
 
 
 if __name__ == "__main__":

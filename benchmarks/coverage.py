@@ -1,19 +1,19 @@
-"""Are the beliefs of `laplex.posterior.posterior` right where the model is? How often its intervals hold the truth.
+"""Coverage of the posterior intervals of `laplex.inference.posterior` where the model is true.
 
-    python benchmarks/coverage.py [--data ../shared/data] [--simulations 400] [--frequencies 50 500 5000 50000]
-        [--strengths 0 1 100 10000] [--slices 2 5] [--ridge 1] [--center mean] [--draws 0] [--negatives drawn]
+    python benchmarks/coverage.py [--data DATA] [--simulations 400] [--frequencies 50 500 5000 50000]
+        [--strengths 0 1 100 10000] [--slices 2 5] [--ridge 1] [--center mean] [--negatives drawn]
 
-Contexts are those of real text (Senate press releases, or the State of the Union if there is no --data), fitted and
-then held. In each simulation the vectors of a word in all slices are drawn from the prior: Ridge(ridge), and a Chain of
-the given strength. Then contexts are drawn from the text, and at each of them the word stands or a negative does:
+Contexts are estimated from real text (Senate press releases, or the State of the Union without --data) and then fixed.
+In each simulation the vectors of a word in all slices are drawn from the prior, Ridge(ridge) and a Chain of the given
+strength. Then contexts are drawn from the text, and each has the word or a negative:
 
-drawn      the word with probability σ(x·h), until it has occurred as often as it should, or five negatives to each
-           occurrence have been seen: this is the logistic regression that the likelihood is, exactly
-expected   at each position of a text, a Poisson number of occurrences with mean c exp(x·h), and the negatives by
-           their expectation, c at each position: this is what the package does with a text
+drawn      the word with probability σ(x·h), until it has occurred as often as required, or there are five negatives for
+           each occurrence: this is exactly the logistic regression of the likelihood
+expected   at each position of a text, a Poisson number of occurrences with mean c exp(x·h), and negatives by their
+           expectation, c at each position: this is how the package treats a text
 
-"projection" is the product with a random direction, in every slice; "distance" that of the first and the last slice.
-90% intervals should hold the truth in 85% to 95% of simulations. "ratio" is the true distance through its estimate.
+"projection" is the product with a random direction, in every slice; "distance" is from the first to the last slice.
+90% intervals should contain the truth in 85% to 95% of simulations. "ratio" is the true distance over its estimate.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 import laplex as lx
-from laplex.posterior.ascent import Text
-from laplex.posterior.belief import solve
-from laplex.posterior.block import Block, Cell
-from laplex.posterior.gaussian import Posterior
-from laplex.posterior.reading import Contexts, Reading
-from laplex.progress import bar
-from laplex.tokens import Slices
+from laplex.inference.conditional import BlockCell, BlockContexts, VectorBlock
+from laplex.inference.posteriors import Posterior, solve
+from laplex.inference.statistics import ContextReader, Contexts
+from laplex.runtime.display import bar
+from laplex.text.tokens import Slices
 
 SHARES = {2: (0.7, 0.3), 5: (0.35, 0.25, 0.2, 0.15, 0.05)}  # of the text, slice by slice
 NEGATIVES = 5
@@ -57,9 +55,9 @@ def read_contexts(folder: Path | None, dimensions: int, documents: int = 6_000) 
         corpus = lx.read(frame.sample(min(documents, len(frame)), seed=1), metadata=["party"])
     tokens = lx.Tokens.of(corpus, min_count=20)
     fitted = lx.fit(lx.Model(dimensions=dimensions), tokens, holdout=0.0)
-    reading = Reading(tokens, fitted, 0, seed=1)
-    reading.around([0])
-    return reading.background()[0].vectors
+    reader = ContextReader(tokens, fitted.rows.slices.of_document, 1, fitted, 0, seed=1)
+    reader.contexts([0])
+    return reader.background()[0].vectors
 
 
 class World:
@@ -75,7 +73,7 @@ class World:
         """(S, D)"""
         return np.asarray(self._root @ random.standard_normal((self.slices, self.contexts.shape[1])))
 
-    def draw_text(self, vectors: Floats, frequency: int, random: np.random.Generator) -> Text:
+    def draw_text(self, vectors: Floats, frequency: int, random: np.random.Generator) -> BlockContexts:
         """Occurrences and negatives, one by one."""
         here, around = {}, []
         for slice, vector in enumerate(vectors):
@@ -85,9 +83,9 @@ class World:
             end = int(np.searchsorted(np.cumsum(stands), wanted)) + 1
             here[0, slice] = Contexts(h[:end][stands[:end]])
             around.append(Contexts(h[:end][~stands[:end]]))
-        return Text(here, around, {0: 1.0})
+        return BlockContexts(here, around, {0: 1.0})
 
-    def expect_text(self, vectors: Floats, frequency: int, random: np.random.Generator) -> Text:
+    def expect_text(self, vectors: Floats, frequency: int, random: np.random.Generator) -> BlockContexts:
         """Occurrences by chance at positions of a text, negatives by their expectation."""
         shares = SHARES[self.slices]
         texts = [self.contexts[random.integers(len(self.contexts), size=round(s * POSITIONS))] for s in shares]
@@ -96,30 +94,30 @@ class World:
         here = {}
         for slice, (h, score) in enumerate(zip(texts, scores)):
             here[0, slice] = Contexts(np.repeat(h, random.poisson(noise * np.exp(score)), axis=0))
-        return Text(here, [Contexts(h) for h in texts], {0: float(noise)})
+        return BlockContexts(here, [Contexts(h) for h in texts], {0: float(noise)})
 
-    def block(self) -> Block:
+    def block(self) -> VectorBlock:
         """The word before anything was read."""
         zero = np.zeros((self.slices, self.contexts.shape[1]))
-        cells = [Cell(0, slice, slice) for slice in range(self.slices)]
-        return Block([0], np.arange(self.slices)[None], cells, zero, self.precision, zero)
+        cells = [BlockCell(0, slice, slice) for slice in range(self.slices)]
+        return VectorBlock([0], np.arange(self.slices)[None], cells, zero, self.precision, zero)
 
 
-def ask(world: World, frequency: int, seed: int, center: str, draws: int, negatives: str) -> dict[str, float]:
+def ask(world: World, frequency: int, seed: int, center: str, negatives: str) -> dict[str, float]:
     """One simulation: which intervals hold the truth."""
     random = np.random.default_rng([seed, frequency])
     truth = world.draw_vectors(random)
     make = world.draw_text if negatives == "drawn" else world.expect_text
     text = make(truth, frequency, random)
-    solved = solve([world.block()], text, center, draws)[0]  # type: ignore[arg-type]
+    solved = solve([world.block()], text, center)[0]  # type: ignore[arg-type]
     slices = Slices(("slice",), tuple((str(slice),) for slice in range(world.slices)), np.empty(0, np.int32))
-    belief = Posterior("word", slices, np.arange(world.slices), solved.mean, solved.covariance, solved.draws)
+    belief = Posterior("word", slices, np.arange(world.slices), solved.mean, solved.covariance)
     direction = random.standard_normal(truth.shape[1])
     direction /= np.linalg.norm(direction)
     projected = belief.project(direction)
     gap, true_gap = belief.distance({"slice": 0}, {"slice": world.slices - 1}), np.linalg.norm(truth[0] - truth[-1])
     return {
-        "occurrences": float(sum(len(contexts) for contexts in text.here.values())),
+        "occurrences": float(sum(len(contexts) for contexts in text.occurrences.values())),
         "projection": float(
             np.mean((projected["lower"] <= truth @ direction) & (truth @ direction <= projected["upper"]))
         ),
@@ -140,7 +138,7 @@ def cover(
                 found = []
                 with bar(f"{slices} slices, {frequency:,} times, strength {strength:g}") as progress:
                     for seed in range(simulations):
-                        found.append(ask(world, frequency, seed, choices.center, choices.draws, choices.negatives))
+                        found.append(ask(world, frequency, seed, choices.center, choices.negatives))
                         progress.update((seed + 1) / simulations, f"{seed + 1:,} of {simulations:,} simulations")
                 seconds = (time.monotonic() - started) / simulations
                 means = pd.DataFrame(found).mean().to_dict()
@@ -158,7 +156,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dimensions", type=int, default=50)
     parser.add_argument("--ridge", type=float, default=1.0)
     parser.add_argument("--center", choices=["mean", "mode"], default="mean")
-    parser.add_argument("--draws", type=int, default=0, help="from the posterior itself, instead of a Gaussian")
     parser.add_argument("--negatives", choices=["drawn", "expected"], default="drawn")
     return parser.parse_args()
 

@@ -1,9 +1,9 @@
-"""Tokens a second of the engines, on one device: the Torch engine on the CPU against the Numba engine, in one run.
+"""Tokens per second of the Torch engine on the CPU and of the Numba engine, in one run.
 
-    python benchmarks/engines.py --data ../shared/data [--tokens 10000000] [--threads 2] [--repeats 3]
+    python benchmarks/engines.py --data DATA [--tokens 10000000] [--threads 2] [--repeats 3]
 
-English Wikipedia, 100 dimensions, three edges a row, as in `speed.py`. Medians, and the mean log likelihood, since a
-fast engine that learns nothing is of no use.
+The text is English Wikipedia, with 100 dimensions and three edges per row, as in `speed.py`. Prints medians and the
+mean log likelihood, which shows that both engines learn equally well.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from pathlib import Path
 import numpy as np
 import speed
 
-from laplex.engines.cpu import Cpu, initial
-from laplex.engines.epoch import Epoch
+from laplex.engines.cpu import Cpu
+from laplex.engines.state import Epoch, State
 from laplex.engines.torch import Torch
-from laplex.problem import Problem
-from laplex.training import BLOCKS, GROUPS, RATES
+from laplex.model.problem import Problem
 
 
-def part(problem: Problem, tokens: int) -> Problem:
-    """The first documents."""
+def first_documents(problem: Problem, tokens: int) -> Problem:
+    """The problem with the first documents only."""
     stop = int(np.searchsorted(problem.offsets, tokens))
     return replace(
         problem,
@@ -37,14 +36,15 @@ def part(problem: Problem, tokens: int) -> Problem:
     )
 
 
-def once(problem: Problem, name: str, threads: int) -> tuple[float, float]:
-    """Tokens a second, and the mean log likelihood."""
-    state = initial(problem, 1)
-    engine = Cpu(problem, state) if name == "cpu" else Torch(problem, state, device="cpu")
+def measure(problem: Problem, name: str, threads: int) -> tuple[float, float]:
+    """Tokens per second, and the mean log likelihood."""
+    state = State.initial(problem, 1)
+    block = problem.likelihood.block if name == "cpu" else problem.likelihood.torch_block
+    sizes = block, block
+    engine = Cpu(problem, state, *sizes) if name == "cpu" else Torch(problem, state, *sizes, device="cpu")
     engine.compile()
-    block = (BLOCKS if name == "cpu" else GROUPS)[problem.likelihood]
     start = time.perf_counter()
-    _, totals = engine.run(Epoch(0, 1, RATES[problem.likelihood], 1, threads, block, block), lambda share: None)
+    _, totals = engine.run(Epoch(0, 1, problem.likelihood.rate, 1, threads), lambda share: None)
     return int(problem.offsets[-1]) / (time.perf_counter() - start), totals[1] / totals[2]
 
 
@@ -54,19 +54,21 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=10_000_000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
-    asked = parser.parse_args()
-    tokens = speed.first_tokens(asked.data / "wikipedia-en.parquet", 10_000_000)
+    arguments = parser.parse_args()
+    tokens = speed.first_tokens(arguments.data / "wikipedia-en.parquet", 10_000_000)
     print("| likelihood | engine | million tokens a second | ratio | log likelihood |\n|---|---|---|---|---|")
     for likelihood in ("cbow", "sgns"):
-        problem = part(speed.problem_of(tokens, likelihood, 100, True), asked.tokens)
+        problem = first_documents(speed.problem_of(tokens, likelihood, 100, True), arguments.tokens)
         runs: dict[str, list[tuple[float, float]]] = {"cpu": [], "torch": []}
-        for _ in range(asked.repeats):
-            for name, found in runs.items():
-                found.append(once(problem, name, asked.threads))
+        for _ in range(arguments.repeats):
+            for name, results in runs.items():
+                results.append(measure(problem, name, arguments.threads))
         fast = statistics.median(rate for rate, _ in runs["cpu"])
-        for name, found in runs.items():
-            rate = statistics.median(rate for rate, _ in found)
-            print(f"| {likelihood} | {name} | {rate / 1e6:.2f} | {rate / fast:.2f} | {found[-1][1]:.3f} |", flush=True)
+        for name, results in runs.items():
+            rate = statistics.median(rate for rate, _ in results)
+            print(
+                f"| {likelihood} | {name} | {rate / 1e6:.2f} | {rate / fast:.2f} | {results[-1][1]:.3f} |", flush=True
+            )
 
 
 if __name__ == "__main__":

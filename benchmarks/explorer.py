@@ -1,10 +1,9 @@
-"""How fast is the explorer with a large model? 120,000 words in 8 slices, 100 dimensions, memory-mapped.
+"""Response times of the explorer with a large model: 120,000 words in 8 slices, 100 dimensions, memory-mapped.
 
     python benchmarks/explorer.py
 
-Random vectors are saved to a temporary folder. Told are the seconds until the saved model is open, until the explorer
-answers as a process of its own, and until the page of a word is drawn anew for another word (everything that Python
-does for it; the browser comes on top).
+Random vectors are saved to a temporary folder. Prints the seconds to open the saved model, to start the explorer as a
+separate process, and to compute the page of another word (without the browser).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import pandas as pd
 
 import laplex as lx
 from laplex.explorer.launching import explore
-from laplex.tokens import Slices
+from laplex.text.tokens import Slices
 
 FIGURES = ("what", "seconds", "of work")
 
@@ -45,12 +44,12 @@ def page() -> None:
 
 
 def clocks() -> np.ndarray:
-    """What the clock on the wall says, and how long this process has worked; on a busy machine the second counts."""
+    """Wall time and processor time; on a busy machine the second is more reliable."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
 def time_pages(folder: Path, times: int) -> list[np.ndarray]:
-    """Seconds of a run of the page of a word, each time for another word; the first is not counted."""
+    """Seconds to compute the page of a word, each time for another word, without the first."""
     from streamlit.testing.v1 import AppTest
 
     os.environ["LAPLEX_EXPLORED"] = str(folder)
@@ -77,7 +76,7 @@ def time_neighbors(folder: Path, times: int) -> list[np.ndarray]:
 
 
 def profile_page(folder: Path) -> None:
-    """Where the time of a page goes."""
+    """Print the functions that take most of the time of a page."""
     profiler = cProfile.Profile()
     profiler.enable()
     time_pages(folder, 5)
@@ -90,7 +89,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=120_000)
     parser.add_argument("--dimensions", type=int, default=100)
     parser.add_argument("--times", type=int, default=15)
-    parser.add_argument("--profile", action="store_true", help="say where the time of a page goes")
+    parser.add_argument("--profile", action="store_true", help="profile the page of a word")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as home:

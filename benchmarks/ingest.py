@@ -1,10 +1,10 @@
-"""From a Parquet file to numbered words: laplex against gensim, side by side.
+"""Time from a Parquet file to numbered words: laplex and gensim, side by side.
 
-    python benchmarks/ingest.py ../shared/data/senate-press.parquet [--repeats 3] [--copies 8]
+    python benchmarks/ingest.py DATA/senate-press.parquet [--repeats 3] [--copies 8]
 
-Each run is a process of its own. gensim tokenises with a compiled `re` and calls `build_vocab`, both from a list in
-memory and as a stream; it does not number or store the words, which laplex does. Last, the file is repeated
-`--copies` times to see whether memory grows with it.
+Each run is a separate process. gensim tokenizes with a compiled `re` and calls `build_vocab`, both from a list in
+memory and as a stream; unlike laplex, it does not number or store the words. Finally the file is repeated `--copies`
+times to see whether memory grows with it.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def gensim_stream(path: str) -> int:
     return int(model.corpus_total_words)
 
 
-WAYS = {"laplex": laplex, "gensim, list": gensim_list, "gensim, stream": gensim_stream}
+METHODS = {"laplex": laplex, "gensim, list": gensim_list, "gensim, stream": gensim_stream}
 
 
-def measure(way: str, path: str) -> dict[str, float]:
-    """One run in a process of its own; imports are not counted."""
-    command = [sys.executable, __file__, path, "--one", way]
+def measure(method: str, path: str) -> dict[str, float]:
+    """One run in a separate process, without the time of imports."""
+    command = [sys.executable, __file__, path, "--one", method]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def run_one(way: str, path: str) -> None:
+def run_one(method: str, path: str) -> None:
     import gensim.models
 
     import laplex
@@ -67,7 +67,7 @@ def run_one(way: str, path: str) -> None:
     assert gensim.models
     assert laplex
     start = time.perf_counter()
-    tokens = WAYS[way](path)
+    tokens = METHODS[method](path)
     seconds = time.perf_counter() - start
     status = Path("/proc/self/status").read_text()  # getrusage would count the parent's memory before exec
     memory = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1e6
@@ -79,18 +79,18 @@ def main() -> None:
     parser.add_argument("path")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--copies", type=int, default=8)
-    parser.add_argument("--one", choices=WAYS)
+    parser.add_argument("--one", choices=METHODS)
     arguments = parser.parse_args()
     if arguments.one:
         return run_one(arguments.one, arguments.path)
-    runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    runs: dict[str, list[dict[str, float]]] = {method: [] for method in METHODS}
     for _ in range(arguments.repeats):
-        for way in WAYS:
-            runs[way].append(measure(way, arguments.path))
-    print("| way | tokens | seconds (median) | million tokens a second | peak memory, GB |")
+        for method in METHODS:
+            runs[method].append(measure(method, arguments.path))
+    print("| method | tokens | seconds (median) | million tokens a second | peak memory, GB |")
     print("|---|---|---|---|---|")
-    for way, results in runs.items():
-        show(way, results)
+    for method, results in runs.items():
+        show(method, results)
     with tempfile.TemporaryDirectory() as folder:
         long = str(Path(folder) / "long.parquet")
         frame = pl.read_parquet(arguments.path, columns=["text"])
@@ -98,11 +98,11 @@ def main() -> None:
         show(f"laplex, {arguments.copies} copies in one row group", [measure("laplex", long)])
 
 
-def show(way: str, results: list[dict[str, float]]) -> None:
+def show(method: str, results: list[dict[str, float]]) -> None:
     seconds = statistics.median(run["seconds"] for run in results)
     tokens = results[0]["tokens"]
     memory = max(run["gigabytes"] for run in results)
-    print(f"| {way} | {tokens:,} | {seconds:.1f} | {tokens / seconds / 1e6:.1f} | {memory:.2f} |", flush=True)
+    print(f"| {method} | {tokens:,} | {seconds:.1f} | {tokens / seconds / 1e6:.1f} | {memory:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""Do the intervals of `posterior.project` and `posterior.similarity` hold in another sample, on real text?
+"""Calibration of the intervals of `laplex.inference.project` and `laplex.inference.similarity` on real text.
 
-    python benchmarks/intervals.py --data ../shared/data [--corpus senate] [--dimensions 50] [--splits 4]
+    python benchmarks/intervals.py --data DATA [--corpus senate] [--dimensions 50] [--splits 4]
 
-halves   clusters (senators) in two halves by chance, with the contexts of the whole text: what both say, over the root
-         of the sum of their squared standard errors, should have variance 1 and be beyond the 90% bound 10% of the
-         time; and the cosine without noise should be that between one word in the one half and the other in the other
-apart    the same for similarity, with contexts of their own in each half, which the intervals do not cover
-null     labels permuted by cluster: how often `project(across=)` finds a difference at 5% and 1%
+halves   clusters (senators) are split into random halves, with the contexts of the whole text: the difference of the
+         estimates, divided by the root of the sum of their squared standard errors, should have variance 1 and exceed
+         the 90% bound 10% of the time; and the cosine corrected for noise should equal that between one word in one
+         half and the other word in the other half
+apart    the same for similarity, with separate contexts in each half, which the intervals do not cover
+null     labels are permuted by cluster: how often `project(across=)` finds a difference at 5% and 1%
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +27,13 @@ from scipy import stats
 from trial import BANDS, PRIOR, SOURCES, Source, Trial, begin, enough, fit, permuted, read, show, table_of
 
 import laplex as lx
-from laplex.posterior.projection import difference, p_value
-from laplex.posterior.spread import Spread
-from laplex.posterior.tables import Table
-from laplex.questions.cosine import at_length_one
-from laplex.rows import Rows
-from laplex.tokens import Slices
+from laplex.inference.cosines import student_p
+from laplex.inference.jackknife import CosineIntervals
+from laplex.inference.score_test import axis_difference
+from laplex.inference.statistics import ScoreTable
+from laplex.model.rows import Rows
+from laplex.questions.cosine import normalize
+from laplex.text.tokens import Slices
 
 AXES = [("good", "bad"), ("public", "private"), ("increase", "cut"), ("support", "oppose"), ("federal", "local")]
 AXES += [("new", "old"), ("war", "peace"), ("national", "state"), ("families", "business"), ("men", "women")]
@@ -41,8 +44,8 @@ Floats = NDArray[np.float64]
 
 def axes_of(free: lx.Embeddings) -> Floats:
     known = [pair for pair in AXES if all(word in free for word in pair)]
-    ends = [[at_length_one(free.vector(word).astype(np.float64)) for word in pair] for pair in known]
-    return np.array([at_length_one(one - two) for one, two in ends])
+    ends = [[normalize(free.vector(word).astype(np.float64)) for word in pair] for pair in known]
+    return np.array([normalize(one - two) for one, two in ends])
 
 
 def in_halves(trial: Trial, half: NDArray[np.int32]) -> lx.Embeddings:
@@ -61,15 +64,15 @@ def splits(trial: Trial, times: int, seed: int) -> Iterator[NDArray[np.int32]]:
         yield (np.random.default_rng([number, seed, 9]).permutation(int(codes.max()) + 1) % 2)[codes].astype(np.int32)
 
 
-def spread_of(fitted: lx.Embeddings, words: list[int], cluster: str, tokens: lx.Tokens) -> Spread:
-    text = Spread(fitted, cluster, 0.9, FEWEST, 20, tokens, None, 1, None, True)
+def intervals_of(fitted: lx.Embeddings, words: list[int], cluster: str, tokens: lx.Tokens) -> CosineIntervals:
+    text = CosineIntervals(fitted, cluster, 0.9, FEWEST, 20, tokens, None, 1, None, True)
     text.read(words)
     return text
 
 
 def partners(trial: Trial) -> list[int]:
     """For each word the place of the most similar other one among those chosen."""
-    vectors = at_length_one(trial.free.matrix()[trial.words])
+    vectors = normalize(trial.free.matrix()[trial.words])
     return [int(i) for i in (vectors @ vectors.T - 2 * np.eye(len(vectors))).argmax(1)]
 
 
@@ -91,13 +94,13 @@ def halves(trial: Trial, times: int, seed: int) -> pd.DataFrame:
     between: dict[int, list[float]] = {i: [] for i in trial.numbers}
     lengths = []
     for half in splits(trial, times, seed):
-        text = spread_of(in_halves(trial, half), trial.words, trial.source.cluster, trial.tokens)
+        text = intervals_of(in_halves(trial, half), trial.words, trial.source.cluster, trial.tokens)
         for i in trial.numbers:
             word, near = trial.words[i], trial.words[other[i]]
             for axis in axes:
-                (a, se_a, *_), (b, se_b, *_) = (text.against(word, axis, slice) for slice in (0, 1))
+                (a, se_a, *_), (b, se_b, *_) = (text.with_axis(word, axis, slice) for slice in (0, 1))
                 along[i].append((a - b) / np.hypot(se_a, se_b))
-            (a, se_a, *_), (b, se_b, *_) = (text.pair(word, near, slice) for slice in (0, 1))
+            (a, se_a, *_), (b, se_b, *_) = (text.of_pair(word, near, slice) for slice in (0, 1))
             between[i].append((a - b) / np.hypot(se_a, se_b))
             if np.isfinite(between[i][-1]):
                 lengths.append({"band": trial.bands[i], **_cosines(text, word, near), "without noise": (a + b) / 2})
@@ -106,9 +109,9 @@ def halves(trial: Trial, times: int, seed: int) -> pd.DataFrame:
     return pd.concat([*frames, by_band("similarity", trial.bands, between, more)])
 
 
-def _cosines(text: Spread, one: int, two: int) -> dict[str, float]:
-    (a, b), (c, d) = (text.sampled[word].vectors for word in (one, two))
-    plain = np.mean([at_length_one(x) @ at_length_one(y) for x, y in ((a, c), (b, d))])
+def _cosines(text: CosineIntervals, one: int, two: int) -> dict[str, float]:
+    (a, b), (c, d) = (text.vectors[word].vectors for word in (one, two))
+    plain = np.mean([normalize(x) @ normalize(y) for x, y in ((a, c), (b, d))])
     return {"plain": float(plain), "across halves": float((a @ d + b @ c) / 2 / np.sqrt(max((a @ b) * (c @ d), 1e-9)))}
 
 
@@ -130,11 +133,13 @@ def apart(trial: Trial, data: Path, times: int, seed: int) -> pd.DataFrame:
             tokens = lx.Tokens.of(lx.read(mine, metadata=[source.cluster]), min_count=20, quiet=True)
             fitted = fit(tokens, trial.free.dimensions)
             known = {names[word]: fitted.id(names[word], 0) for word in trial.words if names[word] in fitted}
-            texts.append((spread_of(fitted, list(known.values()), source.cluster, tokens), known))
+            texts.append((intervals_of(fitted, list(known.values()), source.cluster, tokens), known))
         for i in trial.numbers:
             pair = [names[trial.words[i]], names[trial.words[other[i]]]]
             if all(word in known for _, known in texts for word in pair):
-                (a, se_a, *_), (b, se_b, *_) = (text.pair(known[pair[0]], known[pair[1]], 0) for text, known in texts)
+                (a, se_a, *_), (b, se_b, *_) = (
+                    text.of_pair(known[pair[0]], known[pair[1]], 0) for text, known in texts
+                )
                 z[i].append((a - b) / np.hypot(se_a, se_b))
     return by_band("similarity, own contexts", trial.bands, z, pd.DataFrame({"band": trial.bands}))
 
@@ -146,23 +151,19 @@ def null(trial: Trial, times: int, seed: int) -> pd.DataFrame:
     frames = []
     for prior in (PRIOR, 0.5):
 
-        def ask(table: Table, prior: float = prior) -> Floats:
+        def ask(table: ScoreTable, prior: float = prior) -> Floats:
             p = np.full((times, len(axes)), np.nan)
             for number, label in enumerate(labels):
                 if enough(table, label):
-                    some = Table(table.word, label, *_sums(table))
-                    found = [difference(some, one, two, axis, prior) for axis in axes]
-                    p[number] = p_value(np.array(found))
+                    labeled = replace(table, label=label)
+                    found = [axis_difference(labeled, one, two, axis, prior) for axis in axes]
+                    p[number] = student_p(np.array(found))
             return p
 
-        p = np.array(list(trial.read(units, whole=True).run(trial.numbers, ask)))  # (words, labellings, axes)
+        p = np.array(list(trial.read(units, row_per_unit=True).run(trial.numbers, ask)))  # (words, labellings, axes)
         whole = p.transpose(1, 2, 0).reshape(-1, len(trial.words))
         frames.append(table_of(f"across, prior {prior:g}", whole, trial.bands))
     return pd.concat(frames)
-
-
-def _sums(table: Table) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats, Floats]:
-    return table.cluster, table.here, table.tau, table.around, table.weight, table.curvature
 
 
 def main() -> None:
@@ -176,22 +177,26 @@ def main() -> None:
     parser.add_argument("--labellings", type=int, default=20)
     parser.add_argument("--seed", type=int, default=2, help="of labellings and halves")
     parser.add_argument("--parts", nargs="+", default=["null", "halves", "apart"])
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache:
         os.environ.setdefault("LAPLEX_CACHE", cache)
-        run(SOURCES[asked.corpus], asked)
+        run(SOURCES[arguments.corpus], arguments)
 
 
-def run(source: Source, asked: argparse.Namespace) -> None:
+def run(source: Source, arguments: argparse.Namespace) -> None:
     started = time.monotonic()
-    trial = begin(source, read(asked.data, source), asked.dimensions, asked.likelihood, asked.words)
-    print(f"{trial.tokens!r}, {asked.dimensions} dimensions, words by band: {np.bincount(trial.bands).tolist()}")
-    if "null" in asked.parts:
-        show("Labels permuted", null(trial, asked.labellings, asked.seed), started)
-    if "halves" in asked.parts:
-        show("Halves, the same contexts", halves(trial, asked.splits, asked.seed), started)
-    if "apart" in asked.parts:
-        show("Halves, contexts of their own", apart(trial, asked.data, min(asked.splits, 2), asked.seed), started)
+    trial = begin(source, read(arguments.data, source), arguments.dimensions, arguments.likelihood, arguments.words)
+    print(f"{trial.tokens!r}, {arguments.dimensions} dimensions, words by band: {np.bincount(trial.bands).tolist()}")
+    if "null" in arguments.parts:
+        show("Labels permuted", null(trial, arguments.labellings, arguments.seed), started)
+    if "halves" in arguments.parts:
+        show("Halves, the same contexts", halves(trial, arguments.splits, arguments.seed), started)
+    if "apart" in arguments.parts:
+        show(
+            "Halves, contexts of their own",
+            apart(trial, arguments.data, min(arguments.splits, 2), arguments.seed),
+            started,
+        )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A corpus larger than memory should be: is the memory of a fit bounded by its vectors, however long the text is?
+"""Memory of a fit to a corpus larger than memory, which should be bounded by the vectors, not by the text.
 
-    python benchmarks/large.py --data ../shared/data [--copies 1 4 13] [--epochs 1]
+    python benchmarks/large.py --data DATA [--copies 1 4 13] [--epochs 1]
 
-English Wikipedia, copied so many times, each copy's articles in an order of its own (13 copies are 530M tokens), is
-read and fitted by `laplex fit`. Anonymous memory is what a process needs; pages of memory-mapped files, which the
-system takes back when it needs them, are shown beside it.
+`laplex fit` reads several copies of English Wikipedia, the articles of each in a random order (13 copies are 530M
+tokens). Anonymous memory is what the process needs; pages of memory-mapped files, which the system can reclaim, are
+listed separately.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def peaks(command: list[str], environment: dict[str, str]) -> tuple[float, float
     """Run a command: the most anonymous and file-backed memory it had, in MB, and its seconds."""
     start = time.perf_counter()
     process = subprocess.Popen(command, env=environment)
-    most = {"RssAnon": 0.0, "RssFile": 0.0}
+    peak = {"RssAnon": 0.0, "RssFile": 0.0}
     while process.poll() is None:
         try:
             lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
@@ -32,12 +32,12 @@ def peaks(command: list[str], environment: dict[str, str]) -> tuple[float, float
             break
         for line in lines:
             name, _, value = line.partition(":")
-            if name in most:
-                most[name] = max(most[name], int(value.split()[0]) / 1e3)
+            if name in peak:
+                peak[name] = max(peak[name], int(value.split()[0]) / 1e3)
         time.sleep(0.2)
     if process.wait() != 0:
         raise SystemExit(f"{' '.join(command)} failed")
-    return most["RssAnon"], most["RssFile"], time.perf_counter() - start
+    return peak["RssAnon"], peak["RssFile"], time.perf_counter() - start
 
 
 def main() -> None:
@@ -46,28 +46,28 @@ def main() -> None:
     parser.add_argument("--copies", type=int, nargs="+", default=[1, 4, 13])
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--dimensions", type=int, default=100)
-    asked = parser.parse_args()
-    frame = pl.read_parquet(asked.data / "wikipedia-en.parquet", columns=["text"])
+    arguments = parser.parse_args()
+    frame = pl.read_parquet(arguments.data / "wikipedia-en.parquet", columns=["text"])
     print(
         "| copies | million tokens | GB of tokens | seconds | MB anonymous | MB of files |\n|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for copies in asked.copies:
+        for copies in arguments.copies:
             text = folder / f"text{copies}"
             text.mkdir()
             for copy in range(copies):
                 frame.sample(fraction=1.0, shuffle=True, seed=copy).write_parquet(text / f"{copy:02}.parquet")
             cache = folder / f"cache{copies}"
             fit = [sys.executable, "-m", "laplex", "fit", str(text), "--out", str(folder / "model"), "--quiet"]
-            # the words of one copy, whatever the number of copies
+            # the vocabulary of one copy, whatever the number of copies
             more = [
                 "--min-count",
                 str(5 * copies),
                 "--epochs",
-                str(asked.epochs),
+                str(arguments.epochs),
                 "--dimensions",
-                str(asked.dimensions),
+                str(arguments.dimensions),
             ]
             anonymous, files, seconds = peaks([*fit, *more], os.environ | {"LAPLEX_CACHE": str(cache)})
             size = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())

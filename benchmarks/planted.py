@@ -1,4 +1,4 @@
-"""Differences that are known, since they were put there: swapped words, and words that are only thinned."""
+"""Planted differences for `calibration.py`: words that are swapped, and words that are only thinned."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from numpy.typing import NDArray
 from trial import BANDS, PRIOR, Trial, enough, fit, permuted
 
 import laplex as lx
-from laplex import storage
-from laplex.posterior.evidence import analytic_p, rotate
-from laplex.posterior.permutation import permuted as under_labellings
-from laplex.posterior.permutation import smoothed_p
-from laplex.posterior.tables import Pass, Table
-from laplex.posterior.units import Units
+from laplex.inference.score_test import (
+    difference_p,
+    difference_statistic,
+    newton_scale,
+    permuted_statistics,
+    rotate,
+    smoothed_p,
+)
+from laplex.inference.statistics import ScorePass, ScoreTable
+from laplex.inference.units import Units
+from laplex.runtime import storage
 
 
 def changed(tokens: lx.Tokens, ids: NDArray[np.int32], folder: Path) -> lx.Tokens:
@@ -39,30 +44,32 @@ def some_labelling(trial: Trial, cluster: str | None, seed: int) -> tuple[Units,
     return units, inside, first
 
 
-def hide(text: Pass, tokens: lx.Tokens, ids: NDArray[np.int32], words: list[int]) -> None:
+def hide(text: ScorePass, tokens: lx.Tokens, ids: NDArray[np.int32], words: list[int]) -> None:
     """Occurrences that are −1 are none of the word any more, but what others have around them stays as it was."""
     size = len(tokens.vocabularies[0])
     double = np.arange(size, dtype=np.int32)
     double[words] = size + np.arange(len(words))
-    inner = text._text
+    inner = text.text
     alpha, keep = (np.concatenate([values, values[words]]) for values in (inner.alpha, inner.keep))
-    text._text = inner._replace(ids=np.where(ids < 0, double[tokens.ids], tokens.ids), alpha=alpha, keep=keep)
-    text._find_pairs(size + len(words))
+    text.text = inner._replace(ids=np.where(ids < 0, double[tokens.ids], tokens.ids), alpha=alpha, keep=keep)
+    text.find_units()
 
 
-def tested(text: Pass, units: Units, first: int, words: list[int]) -> Found:
+def tested(text: ScorePass, units: Units, first: int, words: list[int]) -> Found:
     """(2, words) p-values: as `contrast` gives them, and by the formula."""
     few = len(units) < 1000
-    draws = np.array([some.label == first for some in permuted(units, 999, 5)]) if few else None
+    labellings = [np.where(some.label == first, 0, 1) for some in permuted(units, 999, 5)] if few else None
 
-    def ask(table: Table) -> tuple[float, float]:
-        one, rotated = table.label == first, rotate(table)
+    def ask(table: ScoreTable) -> tuple[float, float]:
+        label, rotated = np.where(table.label == first, 0, 1), rotate(table)
         if not enough(table, table.label):
             return np.nan, np.nan
-        formula = analytic_p(rotated, one, PRIOR)
-        return (
-            (formula, formula) if draws is None else (smoothed_p(under_labellings(rotated, one, PRIOR, draws)), formula)
-        )
+        scale = newton_scale(rotated.spectrum, PRIOR, 0.25)
+        formula = difference_p(rotated, label, 2, scale)
+        if labellings is None:
+            return formula, formula
+        statistics = permuted_statistics(rotated, label, np.array(labellings), scale, 2, difference_statistic)
+        return smoothed_p(statistics), formula
 
     return np.array(list(text.run(list(range(len(words))), ask))).T
 
@@ -118,8 +125,8 @@ def planted(trial: Trial, share: float | None, runs: int, hidden: bool = False) 
             with tempfile.TemporaryDirectory() as folder:
                 tokens = trial.tokens if hidden else changed(trial.tokens, ids, Path(folder) / "text")
                 model = trial.free if share is None else fit(tokens, trial.free.dimensions)
-                how = {"seed": 1, "threads": None, "quiet": True, "whole": len(units) < 1000}
-                text = Pass(tokens, units, model, some, 0, **how)  # type: ignore[arg-type]
+                how = {"seed": 1, "threads": None, "quiet": True, "row_per_unit": len(units) < 1000}
+                text = ScorePass(tokens, units, model, some, 0, **how)  # type: ignore[arg-type]
                 if hidden:
                     hide(text, tokens, ids, some)
                 p[seed][:, mine] = tested(text, units, first, some)

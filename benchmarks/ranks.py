@@ -1,12 +1,11 @@
-"""Several processes against one: is what they learn together as good, and what travels between them?
+"""Quality and communication of a fit in several processes, compared with one process.
 
-    python benchmarks/ranks.py --data ../shared/data [--ranks 1 2 4] [--epochs 5] [--seed 1]
+    python benchmarks/ranks.py --data DATA [--ranks 1 2 4] [--epochs 5] [--seed 1]
 
-wikipedia   the first 10M tokens, which nothing divides: held-out log likelihood of a token of later articles, and the
-            mean over the similarity sets
-senate      by party, a slice an owner where there are two ranks: the same for held-out press releases, and how many of
-            the 50 most different words are those of one process. Two processes alone with different seeds stand beside
-            it, since no two runs agree entirely
+wikipedia   the first 10M tokens, in one slice: held-out log likelihood of a token of later articles, and the mean over
+            the similarity sets
+senate      by party, where each of two ranks owns a slice: the same for held-out press releases, and how many of the 50
+            most different words are those of one process. Single processes with another seed are listed for comparison
 
 Every run is started by torchrun as on a cluster, each rank with one thread. Seconds are those of the whole command.
 """
@@ -25,19 +24,19 @@ import polars as pl
 
 import laplex as lx
 
-TOKENS, UNREAD = 10_000_000, 500_000
+TOKENS, HELD_OUT_TOKENS = 10_000_000, 500_000
 TOP = 50
 
 
 def split(frame: pl.DataFrame, tokens: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first documents, of so many tokens, and some after them."""
+    """The first documents, up to the given number of tokens, and the held-out documents after them."""
     ends = frame["text"].str.count_matches(" ").cum_sum()
-    first, last = int((ends < tokens).sum()) + 1, int((ends < tokens + UNREAD).sum()) + 1
+    first, last = int((ends < tokens).sum()) + 1, int((ends < tokens + HELD_OUT_TOKENS).sum()) + 1
     return frame.head(first), frame.slice(first, last - first)
 
 
 def fit(text: Path, out: Path, ranks: int, *more: str) -> float:
-    """Fit by the command line; how many seconds it took."""
+    """Fit by the command line, and return the seconds it took."""
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [sys.executable, *(torchrun if ranks > 1 else []), "-m", "laplex", "fit", str(text), "--out", str(out)]
     start = time.perf_counter()
@@ -48,8 +47,8 @@ def fit(text: Path, out: Path, ranks: int, *more: str) -> float:
 def compare(
     name: str, folder: Path, frame: pl.DataFrame, data: Path, ranks: list[int], seed: int, *more: str
 ) -> pd.DataFrame:
-    read, unread = split(frame, TOKENS)
-    read.write_parquet(folder / f"{name}.parquet")
+    training, held_out = split(frame, TOKENS)
+    training.write_parquet(folder / f"{name}.parquet")
     runs = {f"{count} ranks": (count, seed) for count in ranks} | {"another seed": (1, seed + 1)}
     models, seconds = {}, {}
     for run, (count, chosen) in runs.items():
@@ -57,8 +56,8 @@ def compare(
         seconds[run] = fit(folder / f"{name}.parquet", out, count, "--seed", str(chosen), *more)
         models[run] = lx.load(out)
     columns = [column for column in frame.columns if column != "text"]
-    judged = lx.evaluation.held_out(models, lx.read(unread, metadata=columns), subsample=1e-3, quiet=True)
-    table = judged.set_index("model")[["log_likelihood"]]
+    scores = lx.evaluation.held_out(models, lx.read(held_out, metadata=columns), subsample=1e-3, quiet=True)
+    table = scores.set_index("model")[["log_likelihood"]]
     first = table["log_likelihood"].iloc[0]
     table["difference %"] = 100 * (table["log_likelihood"] / first - 1)
     slice = {"party": "D"} if columns else {}
@@ -83,17 +82,17 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     files = {"wikipedia": ("wikipedia-en.parquet", ["text"]), "senate": ("senate-press.parquet", ["party", "text"])}
     options = {"wikipedia": [], "senate": ["--group", "party", "--group-strength", "100", "--min-count", "20"]}
     with tempfile.TemporaryDirectory() as folder:
-        for name in asked.part:
+        for name in arguments.part:
             file, columns = files[name]
-            frame = pl.read_parquet(asked.data / file, columns=columns)
+            frame = pl.read_parquet(arguments.data / file, columns=columns)
             if name == "senate":
                 frame = frame.sample(fraction=1.0, shuffle=True, seed=1)
-            more = [*options[name], "--epochs", str(asked.epochs)]
-            table = compare(name, Path(folder), frame, asked.data, asked.ranks, asked.seed, *more)
+            more = [*options[name], "--epochs", str(arguments.epochs)]
+            table = compare(name, Path(folder), frame, arguments.data, arguments.ranks, arguments.seed, *more)
             print(f"\n{name}\n\n{table.round(4).to_string()}", flush=True)
 
 

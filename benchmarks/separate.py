@@ -1,8 +1,8 @@
-"""What is done without a test: a fit for each group, one rotated onto the other, and the distance of each word.
+"""The usual method without a test: a fit for each group, alignment by rotation, and the distance of each word.
 
-Whether a distance is large is asked of refits under 19 other labellings of the clusters: a word differs at the 5%
-level if it does more than under any of them. These refits are of the text as it was, before words were swapped, so
-that they are made once for all shares; words of a pair have much the same frequency.
+Distances are compared with those of refits under 19 other labelings of the clusters: a word differs at the 5% level if
+its distance is larger than under all of them. The refits use the text before words were swapped, so that they are
+computed once for all shares; the two words of a pair have nearly the same frequency.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from planted import Found, by_band, changed, some_labelling, swapped
 from trial import Trial
 
 import laplex as lx
-from laplex import storage
-from laplex.baselines import independent
-from laplex.questions.pairing import between
+from laplex.baselines.separation import independent
+from laplex.questions.contrast import slice_distances
+from laplex.runtime import storage
 
 REFITS = 19
 
@@ -37,7 +37,7 @@ def distances(trial: Trial, tokens: lx.Tokens, inside: NDArray[np.bool_], seed: 
     column, model = trial.source.column, lx.Model(dimensions=trial.free.dimensions)
     text = labelled(tokens, column, inside)
     fitted = independent(model, text, column=column, quiet=True, holdout=0.0, seed=seed)
-    return np.array([between(fitted, 0, trial.words, 0, 1, measure) for measure in ("euclidean", "cosine")])
+    return np.array([slice_distances(fitted, 0, trial.words, 0, 1, measure) for measure in ("euclidean", "cosine")])
 
 
 def separate(trial: Trial) -> pd.DataFrame:

@@ -1,10 +1,10 @@
-"""Hundreds of slices: how much memory does a model take that has vectors only for words where they occur?
+"""Memory of a model with hundreds of slices that has vectors only for words where they occur (absent="filled").
 
     python benchmarks/slices.py [--slices 300] [--words 100000] [--share 0.1] [--dimensions 100] [--groups 1]
 
-Text is drawn by Zipf's law, as many tokens in every slice as make that share of all (word, slice) pairs occur. One
-process fits a model by Chain (or, with --groups, by Groups crossed with Chain) with absent="filled", saves it and asks
-it; another opens it and asks. Both tell the most memory that they ever had resident, memory-mapped files included.
+Text is drawn by Zipf's law, with enough tokens in every slice for the given share of all (word, slice) pairs to occur.
+One process fits a model with Chain (or, with --groups, Groups crossed with Chain), saves it and asks questions; another
+opens it and asks. Both print their peak resident memory, memory-mapped files included.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 
 import laplex as lx
-from laplex import storage
-from laplex.tokens import Tokens
+from laplex.runtime import storage
+from laplex.text.tokens import Tokens
 
-LENGTH = 100  # tokens of a document
+TOKENS_PER_DOCUMENT = 100
 
 
 def tokens_needed(chance: np.ndarray, share: float) -> int:
-    """How many tokens of a slice make `share` of the words occur in it, on average."""
+    """The number of tokens of a slice in which `share` of the words occur, on average."""
     low, high = 1.0, 1e9
     while high / low > 1.001:
         middle = (low * high) ** 0.5
@@ -38,17 +38,19 @@ def tokens_needed(chance: np.ndarray, share: float) -> int:
 
 
 def write_tokens(folder: Path, slices: int, groups: int, words: int, share: float) -> None:
-    """Text by Zipf's law, in slices of `groups` parties and so many years."""
+    """Write a text by Zipf's law, in slices of `groups` parties and `slices // groups` years."""
     random = np.random.default_rng(1)
     chance = 1.0 / np.arange(1, words + 1)
     chance /= chance.sum()
-    documents = max(1, tokens_needed(chance, share) // LENGTH)
-    ids = np.searchsorted(np.cumsum(chance), random.random(slices * documents * LENGTH)).clip(max=words - 1)
+    documents = max(1, tokens_needed(chance, share) // TOKENS_PER_DOCUMENT)
+    ids = np.searchsorted(np.cumsum(chance), random.random(slices * documents * TOKENS_PER_DOCUMENT)).clip(
+        max=words - 1
+    )
     slice_of = np.repeat(np.arange(slices), documents)
     years = [str(1700 + year) for year in range(slices // groups)]
     arrays: dict[str, Any] = {
         "ids": ids.astype(np.int32),
-        "offsets": np.arange(0, len(ids) + 1, LENGTH),
+        "offsets": np.arange(0, len(ids) + 1, TOKENS_PER_DOCUMENT),
         "languages": np.zeros(len(slice_of), np.int32),
         "codes/year": (slice_of // groups).astype(np.int32),
         "codes/party": (slice_of % groups).astype(np.int32),
@@ -61,12 +63,12 @@ def write_tokens(folder: Path, slices: int, groups: int, words: int, share: floa
 
 
 def peak() -> float:
-    """GB that this process had resident at most."""
+    """The peak resident memory of this process in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def ask(fitted: lx.Embeddings) -> dict[str, float]:
-    """Seconds of questions about words that most slices lack."""
+    """Seconds of questions about words that most slices do not contain."""
     counts = fitted.counts[0]
     rare = fitted.words()[int(np.argmin(np.abs(counts.astype(bool).sum(0) - 10)))]
     key = dict(zip(fitted.columns, fitted.rows.slices.keys[int(np.argmin(counts[:, fitted.id(rare, 0)]))], strict=True))
@@ -94,7 +96,7 @@ def fit(folder: Path, dimensions: int, groups: int, epochs: int) -> dict[str, An
     model = lx.Model(vary, prior, dimensions=dimensions, absent="filled")
     start = time.perf_counter()
     fitted = lx.fit(model, tokens, epochs=epochs, quiet=True)
-    whole = time.perf_counter() - start
+    total = time.perf_counter() - start
     fitting = peak()
     fitted.save(folder / "model")
     speed = fitted.history["tokens_per_second"].median()
@@ -105,7 +107,7 @@ def fit(folder: Path, dimensions: int, groups: int, epochs: int) -> dict[str, An
         "edges": fitted.graph.edges,
         "tokens": len(tokens),
         "seconds of an epoch": round(len(tokens) / speed, 1),
-        "seconds in all": round(whole, 1),
+        "seconds in all": round(total, 1),
         "GB fitting": round(fitting, 2),
         "GB fitted, saved and asked": round(peak(), 2),
     }
@@ -125,17 +127,17 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--step", choices=["fit", "open"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.step is not None:
-        own = (asked.folder, asked.dimensions, asked.groups, asked.epochs)
-        print(json.dumps(opened(asked.folder) if asked.step == "open" else fit(*own)))
+    arguments = parser.parse_args()
+    if arguments.step is not None:
+        options = (arguments.folder, arguments.dimensions, arguments.groups, arguments.epochs)
+        print(json.dumps(opened(arguments.folder) if arguments.step == "open" else fit(*options)))
         return
     with tempfile.TemporaryDirectory() as name:
-        write_tokens(Path(name) / "tokens", asked.slices, asked.groups, asked.words, asked.share)
+        write_tokens(Path(name) / "tokens", arguments.slices, arguments.groups, arguments.words, arguments.share)
         for step in ("fit", "open"):
             command = [sys.executable, __file__, *sys.argv[1:], "--step", step, "--folder", name]
-            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-            for what, value in found.items():
+            results = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+            for what, value in results.items():
                 print(f"{what}: {value:,}" if isinstance(value, (int, float)) else f"{what}: {value}", flush=True)
 
 

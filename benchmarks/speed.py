@@ -1,14 +1,14 @@
-"""Training speed and time to quality: laplex against gensim, side by side in one run.
+"""Training speed and time to quality: laplex and gensim, side by side in one run.
 
-    python benchmarks/speed.py --data ../shared/data [--part speed|quality|scale|memory|authors] [--repeats 3]
+    python benchmarks/speed.py --data DATA [--part speed|quality|scale|memory|authors] [--repeats 3]
 
-speed    tokens a second of one epoch: gensim in its fastest mode (`corpus_file`) without a prior, laplex without and
-         with a prior of about three edges a row; the same text, dimensions, window, negatives, subsampling and threads.
-         Runs alternate, and medians are given, since machines are noisy.
-quality  seconds until the mean over the similarity sets that gensim has after five epochs is reached.
+speed    tokens per second of one epoch: gensim in its fastest mode (`corpus_file`) without a prior, laplex without and
+         with a prior of about three edges per row; with the same text, dimensions, window, negatives, subsampling and
+         threads. Runs alternate, and medians are printed, because machines are noisy.
+quality  seconds to reach the mean over the similarity sets that gensim has after five epochs.
 scale    seconds of an epoch from 1M to 40M tokens.
-memory   the peak of a process that fits all of the text, beside the size of its vectors.
-authors  the paper authors' own package on 200,000 tokens, in an environment of its own: --python its/bin/python.
+memory   the peak memory of a process that fits all of the text, and the size of its vectors.
+authors  the package by the paper's authors on 200,000 tokens, in a separate environment: --python its/bin/python.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ import polars as pl
 from scipy.stats import spearmanr
 
 import laplex as lx
-from laplex.engines import cpu
-from laplex.problem import Problem, make_problem
-from laplex.rows import Rows
-from laplex.training import BLOCKS, RATES
+from laplex.engines.cpu import Cpu
+from laplex.engines.state import Epoch, State
+from laplex.model.problem import Problem, make_problem
+from laplex.model.rows import Rows
 
-EDGES = 3  # edges of a row
+EDGES = 3  # per row
 STRENGTH = 10.0
 
 
@@ -58,14 +58,14 @@ def problem_of(tokens: lx.Tokens, likelihood: Any, dimensions: int, edges: bool)
 
 
 def run_laplex(problem: Problem, threads: int, epochs: int = 1) -> tuple[float, np.ndarray]:
-    """Seconds of training, compilation not counted, and the word vectors."""
-    state = cpu.initial(problem, 1)
-    engine = cpu.Cpu(problem, state)
+    """Seconds of training, without compilation, and the word vectors."""
+    state = State.initial(problem, 1)
+    rate, block = problem.likelihood.rate, problem.likelihood.block
+    engine = Cpu(problem, state, block, block)
     engine.compile()
-    rate, block = RATES[problem.likelihood], BLOCKS[problem.likelihood]
     start = time.perf_counter()
     for epoch in range(epochs):
-        engine.run(cpu.Epoch(epoch, epochs, rate, 1, threads, block, block), lambda share: None)
+        engine.run(Epoch(epoch, epochs, rate, 1, threads), lambda share: None)
     return time.perf_counter() - start, state.theta[: problem.vocabulary_start[1]]
 
 
@@ -183,9 +183,9 @@ def memory(arguments: argparse.Namespace) -> None:
     print("|---|---|---|---|")
     for dimensions in arguments.dimensions:
         command = [sys.executable, "-c", FIT, path, str(dimensions)]
-        subprocess.run(command, check=True, capture_output=True)  # the text is read and cached by the first
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        theta, peak = (int(part) / 1e6 for part in told.split())
+        subprocess.run(command, check=True, capture_output=True)  # the first run reads and caches the text
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        theta, peak = (int(part) / 1e6 for part in output.split())
         print(f"| {dimensions} | {theta:.0f} | {peak:.0f} | {1.3 * theta + 600:.0f} |", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What all parts of the calibration share: a corpus with labels, contexts without them, words in bands of frequency."""
+"""Shared by the calibration benchmarks: a corpus with labels, label-free contexts, and words in bands of frequency."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
-from scipy import stats
 
 import laplex as lx
-from laplex.posterior.tables import Pass, Table
-from laplex.posterior.units import Units, gather
+from laplex.inference.findings import adjust_p
+from laplex.inference.statistics import ScorePass, ScoreTable
+from laplex.inference.units import Units, gather
 
 BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
-PRIOR = 100.5  # what Groups("party", 100.0) + Ridge(1.0) charge for a difference
+PRIOR = 100.5  # precision of a contrast under Groups("party", 100.0) + Ridge(1.0)
 LEAST = 20  # clusters of each group
 
 
@@ -55,8 +55,9 @@ class Trial:
     def units(self, cluster: str | None) -> Units:
         return gather(self.tokens, self.source.column, cluster, 0, {})
 
-    def read(self, units: Units, whole: bool = False) -> Pass:
-        return Pass(self.tokens, units, self.free, self.words, 0, seed=1, threads=None, quiet=True, whole=whole)
+    def read(self, units: Units, row_per_unit: bool = False) -> ScorePass:
+        options = {"seed": 1, "threads": None, "quiet": True, "row_per_unit": row_per_unit}
+        return ScorePass(self.tokens, units, self.free, self.words, 0, **options)  # type: ignore[arg-type]
 
 
 def read(folder: Path, source: Source) -> lx.Tokens:
@@ -82,7 +83,7 @@ def begin(source: Source, tokens: lx.Tokens, dimensions: int, likelihood: str, e
     counts = tokens.vocabularies[0].counts
     random = np.random.default_rng(0)
     known = np.flatnonzero((counts >= BANDS[0][0]) & (counts < BANDS[-1][1]))
-    _, clusters = Pass(tokens, units, free, known.tolist(), 0, seed=1, threads=None, quiet=True).counts()
+    _, clusters = ScorePass(tokens, units, free, known.tolist(), 0, seed=1, threads=None, quiet=True).counts()
     used = known[clusters[:, np.unique(units.label)].min(1) >= 25]
     words: list[int] = []
     bands: list[int] = []
@@ -101,7 +102,7 @@ def permuted(units: Units, times: int, seed: int) -> Iterator[Units]:
         yield replace(units, label=random.permutation(units.label))
 
 
-def enough(table: Table, label: NDArray[np.int64]) -> bool:
+def enough(table: ScoreTable, label: NDArray[np.int64]) -> bool:
     """Do enough clusters of every label use the word?"""
     used = table.tau > 0
     return bool(min((used & (label == value)).sum() for value in np.unique(label)) >= LEAST)
@@ -112,10 +113,7 @@ def table_of(name: str, p: NDArray[np.float64], bands: NDArray[np.int64]) -> pd.
 
     "adjusted 10%" is the share of words called different after adjustment, "runs" that of labellings with any.
     """
-    adjusted = np.full_like(p, np.nan)
-    for row, target in zip(p, adjusted):
-        known = np.isfinite(row)
-        target[known] = stats.false_discovery_control(row[known])
+    adjusted = np.array([adjust_p(row) for row in p])
     rows = []
     for band, (low, high) in [*enumerate(BANDS), (-1, (0, 0))]:
         mine = p[:, bands == band] if band >= 0 else p

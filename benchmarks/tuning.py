@@ -1,13 +1,13 @@
-"""What it costs to choose a strength, and whether the short way to it finds what the long way does.
+"""The cost of choosing a strength, and whether the shortcut of `lx.tune` finds the same as complete fits.
 
-    python benchmarks/tuning.py --data ../shared/data [--part cost|warm] [--share 1.0] [--epochs 5] [--threads 2]
+    python benchmarks/tuning.py --data DATA [--part cost|warm] [--share 1.0] [--epochs 5] [--threads 2]
 
 cost  senate-press by party, 100 dimensions: one fit, then a tuning of six strengths, in one run on the same threads.
-      Wall clock, processor time, and epochs over the text. With --whole all six are run to the
-      end afterwards, to see whether any would have been better than the choice.
-warm  what starting from a neighbor's vectors would do: six strengths from the vectors of the strongest (after two of
-      the epochs, Adagrad's sums kept), and each for one epoch from the one before, with and without those sums; beside
-      fits from the start.
+      Wall time, processor time, and epochs over the text. With --whole all six strengths are also fitted completely, to
+      see whether any is better than the choice.
+warm  the effect of warm starts: six strengths from the vectors of the strongest (after two of the epochs, with
+      Adagrad's sums), and each for one epoch from the previous one, with and without those sums; compared with complete
+      fits.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import pandas as pd
 import polars as pl
 
 import laplex as lx
-from laplex.engines import cpu, kernels
-from laplex.problem import make_problem
-from laplex.rows import Rows
-from laplex.training import BLOCKS, RATES
-from laplex.tuning import tune
-from laplex.tuning.judge import Judge
+from laplex.engines.cpu import Cpu
+from laplex.engines.state import Epoch, State
+from laplex.fitting.race import Judge
+from laplex.fitting.tune import tune
+from laplex.model.likelihoods import CBOW
+from laplex.model.problem import make_problem
+from laplex.model.rows import Rows
 
 GRID = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5]
 
@@ -69,28 +70,26 @@ def warm(tokens: lx.Tokens, epochs: int, threads: int) -> None:
     judge = Judge.of(tokens, make_problem(model(1.0), tokens, rows, holdout, 1), 1)
     counts = [tokens.counts(rows.slices)]
 
-    def run(
-        label: str, strength: float, first: int, last: int, of: int, start: cpu.State | None, sums: bool
-    ) -> cpu.State:
+    def run(label: str, strength: float, first: int, last: int, of: int, start: State | None, sums: bool) -> State:
         problem = make_problem(model(strength), tokens, rows, holdout, 1)
-        state = cpu.initial(problem, 1)
+        state = State.initial(problem, 1)
         if start is not None:
             state.theta[:] = start.theta
         if start is not None and sums:
-            state.note[:, kernels.ACC] = start.note[:, kernels.ACC]
-        engine = cpu.Cpu(problem, state)
-        rate = RATES["cbow"] * (1.0 if of == epochs else 0.5)
+            state.accumulator[:] = start.accumulator
+        engine = Cpu(problem, state, CBOW.block, CBOW.block)
+        rate = CBOW.rate * (1.0 if of == epochs else 0.5)
         for number in range(first, last):
-            epoch = cpu.Epoch(number, of, rate, 1, threads, BLOCKS["cbow"], BLOCKS["cbow"])
+            epoch = Epoch(number, of, rate, 1, threads)
             engine.run(epoch, lambda share: None)
-        theta = state.theta[: problem.parameters, : problem.dimensions]
+        theta = state.theta[: problem.parameters]
         settings = {"model": model(strength).settings()}
         fitted = lx.Embeddings(rows, theta, problem.slot, counts, problem.graph, settings, [])
-        found.append({"strength": strength, "start": label, "log_likelihood": judge.mean(judge(fitted))[0]})
-        print(found[-1], flush=True)
+        results.append({"strength": strength, "start": label, "log_likelihood": judge.mean(judge(fitted))[0]})
+        print(results[-1], flush=True)
         return state
 
-    found: list[dict[str, object]] = []
+    results: list[dict[str, object]] = []
     finished = [run("its own", strength, 0, epochs, epochs, None, False) for strength in GRID]
     strong = run("base", GRID[-1], 0, 2, epochs, None, False)
     for strength in GRID:
@@ -99,7 +98,7 @@ def warm(tokens: lx.Tokens, epochs: int, threads: int) -> None:
         state = finished[-1]
         for strength in reversed(GRID):
             state = run(label, strength, 0, 1, 1, state, sums)
-    table = pd.DataFrame(found).query("start != 'base'").pivot(index="strength", columns="start")
+    table = pd.DataFrame(results).query("start != 'base'").pivot(index="strength", columns="start")
     print(table.round(4).to_string())
 
 
@@ -111,13 +110,13 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--whole", action="store_true")
-    asked = parser.parse_args()
-    tokens = read(asked.data, asked.share)
-    lx.fit(model(1.0), read(asked.data, 0.002), quiet=True, epochs=1, threads=1)  # compiles
-    if asked.part == "cost":
-        cost(tokens, asked.epochs, asked.threads, asked.whole)
+    arguments = parser.parse_args()
+    tokens = read(arguments.data, arguments.share)
+    lx.fit(model(1.0), read(arguments.data, 0.002), quiet=True, epochs=1, threads=1)  # compiles
+    if arguments.part == "cost":
+        cost(tokens, arguments.epochs, arguments.threads, arguments.whole)
     else:
-        warm(tokens, asked.epochs, asked.threads)
+        warm(tokens, arguments.epochs, arguments.threads)
 
 
 if __name__ == "__main__":

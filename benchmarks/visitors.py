@@ -1,13 +1,13 @@
-"""Does the explorer stand twenty visitors who ask for ten minutes?
+"""A load test of the explorer: twenty visitors for ten minutes.
 
-    python benchmarks/visitors.py                    the demo's corpus, with its text
+    python benchmarks/visitors.py                    the demo corpus, with its text
     python benchmarks/visitors.py --words 120000     random vectors in 8 slices, without text
     python benchmarks/visitors.py --model speeches.laplex
 
-The explorer runs as `laplex explore` runs it. A visitor is a socket that speaks as Streamlit's page in a browser does:
-it opens a page, and every few seconds (`--pause`, on average) chooses another word in the box, or goes to another page.
-After some minutes he leaves, and another comes. Told are errors, the seconds until the last element of an answer had
-arrived, and the memory of the explorer over time (what is its own; the model's file is mapped).
+The explorer runs as with `laplex explore`. A visitor is a websocket that follows the protocol of Streamlit's page: it
+opens a page, and every few seconds (`--pause`, on average) chooses another word or another page. After some minutes it
+is replaced by another visitor. Prints errors, the seconds until the last element of a response, and the memory of the
+explorer over time (without the memory-mapped model).
 """
 
 from __future__ import annotations
@@ -33,50 +33,57 @@ from websockets.asyncio.client import ClientConnection, connect
 import laplex as lx
 from laplex.explorer.launching import explore
 
-PAGES = {"word": 5, "contrast": 2, "change": 2, "dimensions": 1, "map": 1, "": 1}  # how often each is gone to
-CHOICE = 0.5  # on the page of a word: how often another word is chosen there, rather than another page
-STAY = 150.0  # seconds, on average
-PATIENCE = 60.0
-SAMPLE = 10.0  # seconds between two looks at the memory
+PAGES = {
+    "word": 5,
+    "contrast": 2,
+    "change": 2,
+    "dimensions": 1,
+    "map": 1,
+    "": 1,
+}  # the weight of each in the choice of the next page
+CHANCE_OF_WORD = 0.5  # of choosing another word on the page of a word, rather than another page
+MEAN_VISIT_SECONDS = 150.0
+TIMEOUT_SECONDS = 60.0
+SECONDS_BETWEEN_SAMPLES = 10.0  # of memory
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
-class Told:
-    """What all visitors have seen."""
+class Observations:
+    """The answers and errors of all visitors."""
 
-    answers: list[tuple[float, str, float]] = field(default_factory=list)  # when, what was asked, seconds
+    answers: list[tuple[float, str, float]] = field(default_factory=list)  # time, question, seconds
     errors: list[str] = field(default_factory=list)
     visits: int = 0
 
 
 class Visitor:
-    """One socket: a browser's window."""
+    """One websocket, as of one browser window."""
 
-    def __init__(self, socket: ClientConnection, random: Random, words: list[str], told: Told) -> None:
-        self.socket, self.random, self.words, self.told = socket, random, words, told
+    def __init__(self, socket: ClientConnection, random: Random, words: list[str], observed: Observations) -> None:
+        self.socket, self.random, self.words, self.observed = socket, random, words, observed
         self.page, self.query, self.box, self.choices = "", "", "", dict[str, str]()
 
     async def ask(self) -> None:
         word = self.random.choice(self.words)
-        if self.box and self.random.random() < CHOICE:
-            asked, self.choices = "another word", {self.box: word}
+        if self.box and self.random.random() < CHANCE_OF_WORD:
+            question, self.choices = "another word", {self.box: word}
             self.query = urlencode({"word": word})
         else:
             others = {page: often for page, often in PAGES.items() if page != self.page}
             [self.page] = self.random.choices(list(others), list(others.values()))
-            asked, self.choices = self.page or "overview", {}
+            question, self.choices = self.page or "overview", {}
             self.query = urlencode({"word": word}) if self.page == "word" else ""
         started = time.monotonic()
-        seen = await asyncio.wait_for(self._run(), PATIENCE)
-        self.told.answers.append((started, asked, time.monotonic() - started))
+        seen = await asyncio.wait_for(self._run(), TIMEOUT_SECONDS)
+        self.observed.answers.append((started, question, time.monotonic() - started))
         if self.page == "word" and f"Words used like “{word}”" not in seen:
-            self.told.errors.append(f"{asked}: nothing about {word}")
+            self.observed.errors.append(f"{question}: nothing about {word}")
         if len(seen) < 40:
-            self.told.errors.append(f"{asked}: an empty page")
+            self.observed.errors.append(f"{question}: an empty page")
 
     async def _run(self) -> str:
-        """Ask for the page, and read its text until it is whole."""
+        """Request the page, and return its text when it is complete."""
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name = self.query, self.page
@@ -100,34 +107,36 @@ class Visitor:
                     self.box = element.selectbox.id
 
 
-async def come_and_go(url: str, number: int, words: list[str], told: Told, until: float, pause: float) -> None:
-    """Visitors one after the other."""
+async def run_visitors(
+    url: str, number: int, words: list[str], observed: Observations, until: float, pause: float
+) -> None:
+    """Run one visitor after the other."""
     random = Random(number)
     address = f"ws://{urlsplit(url).netloc}/_stcore/stream"
     await asyncio.sleep(random.random() * pause)
     while time.monotonic() < until:
-        leaving = time.monotonic() + random.expovariate(1 / STAY)
+        leaving = time.monotonic() + random.expovariate(1 / MEAN_VISIT_SECONDS)
         try:
             async with connect(address, origin=url, subprotocols=["streamlit"], max_size=None) as socket:  # type: ignore[arg-type, list-item]
-                told.visits += 1
-                visitor = Visitor(socket, random, words, told)
+                observed.visits += 1
+                visitor = Visitor(socket, random, words, observed)
                 while time.monotonic() < min(leaving, until):
                     await visitor.ask()
                     await asyncio.sleep(random.uniform(0.5, 1.5) * pause)
-        except Exception as error:  # whatever a visitor sees is what is looked for
-            told.errors.append(f"{type(error).__name__}: {error}")
+        except Exception as error:  # every error of a visitor is counted
+            observed.errors.append(f"{type(error).__name__}: {error}")
             await asyncio.sleep(pause)
 
 
 async def watch(pid: int, until: float) -> list[tuple[float, int, int, int, float]]:
-    """From time to time: megabytes of its own, open files, threads, and seconds of work."""
+    """Sample anonymous memory in MB, open files, threads, and processor seconds."""
     seen = []
     while time.monotonic() < until:
         status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-        own = int(status["RssAnon"].split()[0]) // 1024
+        megabytes = int(status["RssAnon"].split()[0]) // 1024
         work = sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])) / TICKS
-        seen.append((time.monotonic(), own, len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"]), work))
-        await asyncio.sleep(SAMPLE)
+        seen.append((time.monotonic(), megabytes, len(os.listdir(f"/proc/{pid}/fd")), int(status["Threads"]), work))
+        await asyncio.sleep(SECONDS_BETWEEN_SAMPLES)
     return seen
 
 
@@ -138,24 +147,26 @@ def fit_demo(folder: Path) -> None:
     lx.fit(lx.Model(["party", "period"], prior, dimensions=100), tokens, epochs=2, quiet=True).save(folder)
 
 
-async def visit(url: str, pid: int, words: list[str], options: argparse.Namespace) -> tuple[Told, pd.DataFrame]:
-    told, until = Told(), time.monotonic() + 60 * options.minutes
-    visitors = [come_and_go(url, number, words, told, until, options.pause) for number in range(options.visitors)]
+async def visit(url: str, pid: int, words: list[str], options: argparse.Namespace) -> tuple[Observations, pd.DataFrame]:
+    observed, until = Observations(), time.monotonic() + 60 * options.minutes
+    visitors = [run_visitors(url, number, words, observed, until, options.pause) for number in range(options.visitors)]
     memory, *_ = await asyncio.gather(watch(pid, until), *visitors)
-    return told, pd.DataFrame(memory, columns=["at", "MB", "files", "threads", "work"])
+    return observed, pd.DataFrame(memory, columns=["at", "MB", "files", "threads", "work"])
 
 
-def report(told: Told, memory: pd.DataFrame, options: argparse.Namespace) -> None:
-    answers = pd.DataFrame(told.answers, columns=["at", "asked", "seconds"])
-    taken = answers.groupby("asked")["seconds"].quantile([0.5, 0.95, 0.99, 1.0]).unstack()
+def report(observed: Observations, memory: pd.DataFrame, options: argparse.Namespace) -> None:
+    answers = pd.DataFrame(observed.answers, columns=["at", "question", "seconds"])
+    taken = answers.groupby("question")["seconds"].quantile([0.5, 0.95, 0.99, 1.0]).unstack()
     taken.loc["all"] = answers["seconds"].quantile([0.5, 0.95, 0.99, 1.0])
-    counts = answers["asked"].value_counts()
+    counts = answers["question"].value_counts()
     taken.insert(0, "answers", [counts.get(name, len(answers)) for name in taken.index])
     print(taken.set_axis(["answers", "median", "95%", "99%", "slowest"], axis=1).round(3).to_string())
-    print(f"{options.visitors} visitors, {told.visits} visits, {len(answers) / options.minutes:.0f} answers a minute")
+    print(
+        f"{options.visitors} visitors, {observed.visits} visits, {len(answers) / options.minutes:.0f} answers a minute"
+    )
     work = memory["work"].iloc[-1] - memory["work"].iloc[0]
     print(f"{work / len(answers):.3f} s of work an answer, {work / 60 / options.minutes:.2f} of a core")
-    print(f"errors: {len(told.errors)} {Counter(told.errors).most_common(5) if told.errors else ''}")
+    print(f"errors: {len(observed.errors)} {Counter(observed.errors).most_common(5) if observed.errors else ''}")
     minute = ((memory["at"] - memory["at"].iloc[0]) // 60).astype(int)
     print(memory.groupby(minute).last()[["MB", "files", "threads"]].T.to_string())
     half = memory.iloc[len(memory) // 2 :]
@@ -169,11 +180,11 @@ def main() -> None:
     parser.add_argument("--visitors", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--pause", type=float, default=8.0, help="seconds from an answer to the next question")
-    parser.add_argument("--words", type=int, help="random vectors of so many words instead of the demo")
+    parser.add_argument("--words", type=int, help="use random vectors of this number of words instead of the demo")
     parser.add_argument("--model", type=Path, help="a saved model instead of the demo")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        folder = options.model or Path(home) / "asked.laplex"
+        folder = options.model or Path(home) / "random.laplex"
         if options.words:
             make(folder, options.words, 100)
         elif not options.model:

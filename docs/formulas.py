@@ -1,4 +1,4 @@
-"""Formulas in the documentation: a fenced block named "math" comes in as LaTeX, and goes out as MathML."""
+"""MkDocs hook: turns fenced blocks named "math", which hold LaTeX, into MathML, so that no script draws them."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for each page."""
-    return BLOCK.sub(lambda found: f'<div class="formula">{convert(found[1].strip(), display="block")}</div>', markdown)
+    return BLOCK.sub(lambda match: f'<div class="formula">{convert(match[1].strip(), display="block")}</div>', markdown)

@@ -1,10 +1,10 @@
-"""The pictures of the documentation: every page of the explorer, and a report, as a browser shows them.
+"""Takes the screenshots of the documentation: every page of the explorer, and a report.
 
     python docs/pictures.py                      # writes docs/img
-    python docs/pictures.py --out FOLDER --all   # light and dark, wide and narrow, and what has to be waited for
+    python docs/pictures.py --out FOLDER --all   # light and dark, wide and narrow, and slow pages
 
-The demo's corpus is fitted, and for the page on languages a second language is made of it by writing words backwards.
-Pictures are PNG files with few colors, so that they are small.
+Fits the demo corpus and, for the page on languages, a second language with every word written backwards. Screenshots
+are PNG files with few colors, so that they are small.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PAGES = {
     "map": "map?color=by+party&top=50",
     "languages": "languages?language=en&said=children",
 }
-# what takes seconds, or is a variant of a page
+# pages that take seconds, and variants of pages
 FURTHER = {
     "word-intervals": "word?word=freedom&intervals=true&graph=true",
     "contrast-tested": "contrast?test=true",
@@ -45,14 +45,16 @@ FURTHER = {
     "map-near": "map?show=the+words+around+a+word&near=peace&top=50",
     "word-unknown": "word?word=freedomm",
 }
-COLORS = 96
-LONG = 20_000  # pixels of a whole page
-BEGINNING = 1_700
-CHARTS = "() => [...document.querySelectorAll('[data-testid=stVegaLiteChart]')].every((c) => c.querySelector('svg'))"
+COLORS_PER_PICTURE = 96
+MAX_PAGE_PIXELS = 20_000  # height
+REPORT_PIXELS = 1_700  # height of the part of the report that is shown
+CHARTS_ARE_DRAWN = (
+    "() => [...document.querySelectorAll('[data-testid=stVegaLiteChart]')].every((c) => c.querySelector('svg'))"
+)
 
 
 def fit_demo(folder: Path) -> None:
-    """As `laplex demo` does."""
+    """The model and the report of `laplex demo`."""
     corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
     prior = lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
     model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
@@ -72,42 +74,44 @@ def fit_languages(folder: Path) -> None:
 
 
 def settle(page: Any) -> None:
-    """Until the page is drawn."""
+    """Wait until the page is complete."""
     page.get_by_role("heading", level=1).wait_for(timeout=120_000)
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=300_000)
     busy = ["[data-testid=stStatusWidget]", "[data-testid=stSpinner]", "[data-stale=true]", "[data-testid=stSkeleton]"]
-    page.wait_for_function(CHARTS, timeout=120_000)
-    for _ in range(3):  # as a page may begin anew
+    page.wait_for_function(CHARTS_ARE_DRAWN, timeout=120_000)
+    for _ in range(3):  # because a page may be computed again
         page.wait_for_timeout(500)
         page.wait_for_function("(busy) => !document.querySelector(busy)", arg=", ".join(busy), timeout=120_000)
 
 
-def save(page: Any, path: Path, most: int) -> None:
-    """The whole page, or its beginning, as a small file."""
+def save(page: Any, path: Path, max_pixels: int) -> None:
+    """Write the page, or its first `max_pixels`, as a small file."""
     from PIL import Image
 
-    # a page of the explorer scrolls within itself: the window is made as high as it is, until it is as high as it stays
+    # a page of the explorer scrolls inside its window, so the window is enlarged until all of the page is visible
     for _ in range(4):
-        high = page.evaluate("() => document.querySelector('[data-testid=stMainBlockContainer]')?.scrollHeight ?? 0")
-        if high + 20 <= page.viewport_size["height"] or not high:
+        height = page.evaluate("() => document.querySelector('[data-testid=stMainBlockContainer]')?.scrollHeight ?? 0")
+        if height + 20 <= page.viewport_size["height"] or not height:
             break
-        page.set_viewport_size({"width": page.viewport_size["width"], "height": min(int(high) + 20, 6000)})
+        page.set_viewport_size({"width": page.viewport_size["width"], "height": min(int(height) + 20, 6000)})
         page.wait_for_timeout(800)
     picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
-    picture = picture.crop((0, 0, picture.width, min(picture.height, most)))
-    few = picture.quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # rare colors stay
-    few.save(path, optimize=True)
+    picture = picture.crop((0, 0, picture.width, min(picture.height, max_pixels)))
+    reduced = picture.quantize(
+        COLORS_PER_PICTURE, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )  # keeps rare colors
+    reduced.save(path, optimize=True)
     print(f"{path.name}: {picture.width} × {picture.height}, {path.stat().st_size / 1e3:.0f} kB", flush=True)
 
 
-def draw(browser: Any, address: str, path: Path, look: str, most: int = LONG) -> None:
+def draw(browser: Any, address: str, path: Path, look: str, max_pixels: int = MAX_PAGE_PIXELS) -> None:
     scheme, width = LOOKS[look]
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
     page.goto(address)
     if not address.startswith("file:"):
         settle(page)
-    save(page, path, most)
+    save(page, path, max_pixels)
     context.close()
 
 
@@ -116,9 +120,9 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--all", action="store_true", help="every look, and what has to be waited for")
-    parser.add_argument("--models", type=Path, help="where the models are kept, to be fitted once only")
-    parser.add_argument("--only", nargs="*", help="names of pictures")
+    parser.add_argument("--all", action="store_true", help="every look, and slow pages")
+    parser.add_argument("--models", type=Path, help="a folder to keep the fitted models in")
+    parser.add_argument("--only", nargs="*", help="the names of the pictures to take")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     pages = {**PAGES, **FURTHER, "report": ""} if options.all else {**PAGES, "report": ""}
@@ -137,10 +141,10 @@ def main() -> None:
             for name, place in pages.items():
                 address = f"{two.url if name == 'languages' else one.url}/{place}"
                 address = demo.with_suffix(".html").absolute().as_uri() if name == "report" else address
-                most = BEGINNING if name == "report" and not options.all else LONG
+                max_pixels = REPORT_PIXELS if name == "report" and not options.all else MAX_PAGE_PIXELS
                 for look in looks:
                     path = options.out / f"{name}{f'-{look}' if options.all else ''}.png"
-                    draw(browser, address, path, look, most)
+                    draw(browser, address, path, look, max_pixels)
         browser.close()
 
 

@@ -1,15 +1,15 @@
-"""Translations as edges: does one model of two languages find translations that it was not told? (Table 7, Figure 2)
+"""Translations as edges: does a joint model of two languages find held-out translations? (Table 7, Figure 2)
 
-    python experiments/crosslingual.py --data ../shared/data --out results/crosslingual [--quick]
+    python experiments/crosslingual.py --data DATA --out results/crosslingual [--quick]
 
-The European Parliament in English and in Italian, on alternate sitting dates, so that nothing is parallel. Compared:
-laplex with Translations of several strengths, and a model of each language on its own, laid upon each other by an
-orthogonal mapping, which is given every help: vectors normalised, centred, normalised, then Procrustes. All read the
-text equally often, and have their vectors centred so before they are compared.
+The text is the European Parliament in English and in Italian, on alternate sitting dates, so that nothing is parallel.
+Compared are laplex with Translations of several strengths, and separate models of each language, joined by an
+orthogonal mapping in its best form: vectors normalized, centered, normalized, then Procrustes. All use the same number
+of epochs, and all vectors are centered in the same way before they are compared.
 
-Lists by frequency: the first 500, 1,000, 2,000 or 5,000 entries of the training list are told; the strength and the
-readout are chosen on its last fifth, which models of up to 2,000 entries are not told; what is reported is the test
-list. A run goes on from the `scores.csv` that it finds in its folder.
+Lists are sorted by frequency: the first 500, 1,000, 2,000 or 5,000 entries of the training list are in the prior. The
+strength and the readout are chosen on its last fifth, which is not in the priors of up to 2,000 entries; scores are
+reported on the test list. A run continues from the `scores.csv` that it finds in its folder.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from report import Report
 
 import laplex as lx
-from laplex.evaluation.nearest import nearest
+from laplex.questions.cosine import search
 
 LANGUAGES = ("it", "en")  # the order of the lists
 MODEL = {"likelihood": "cbow", "dimensions": 100, "window": 5, "negatives": 5, "subsample": 1e-4}
-STRENGTHS = (math.inf, 1e4, 1e6, 1e2)  # the default first
-RANDOM = 1e4  # the strength from a random start, as in the paper
+STRENGTHS = (math.inf, 1e4, 1e6, 1e2)  # the first is the default
+RANDOM_START_STRENGTH = 1e4  # as in the paper
 SHARES = (0.1, 0.2, 0.4, 1.0)  # of the training list
 DEVELOPMENT = 0.2  # its last part
 EPOCHS = 10
@@ -55,7 +55,7 @@ Vectors = dict[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the experiment; a mapping has no strength."""
+    """One fit and its scores; a mapping has no strength."""
 
     seed: int
     pairs: int
@@ -75,27 +75,29 @@ class Setting:
 
 
 def plan(sizes: Sequence[int], seeds: int, quick: bool) -> list[Setting]:
-    """All settings, the most telling first: what the last ones add is certainty."""
+    """All settings, the most important first; the last ones add seeds."""
     first = STRENGTHS[0]
     if quick:
-        settings = [Setting(1, size, strength, True, 3) for strength in (None, first, RANDOM) for size in sizes]
-        return [*settings, Setting(1, sizes[-1], RANDOM, False, 3)]
+        settings = [
+            Setting(1, size, strength, True, 3) for strength in (None, first, RANDOM_START_STRENGTH) for size in sizes
+        ]
+        return [*settings, Setting(1, sizes[-1], RANDOM_START_STRENGTH, False, 3)]
     numbers = range(1, seeds + 1)
-    whole = [Setting(seed, size, strength) for seed in numbers for strength in (None, first) for size in sizes]
-    whole += [Setting(1, sizes[1], strength) for strength in STRENGTHS]
-    whole += [Setting(1, size, RANDOM, rotate=False) for size in sizes]
-    whole += [Setting(1, size, strength) for strength in STRENGTHS for size in sizes]
-    whole += [Setting(1, sizes[1], one, True, n) for n in (EPOCHS // 2, EPOCHS * 2) for one in (None, first)]
-    whole += [Setting(seed, size, strength) for seed in numbers for strength in STRENGTHS for size in sizes]
-    whole += [Setting(seed, size, RANDOM, rotate=False) for seed in numbers for size in sizes]
-    return list(dict.fromkeys(whole))
+    settings = [Setting(seed, size, strength) for seed in numbers for strength in (None, first) for size in sizes]
+    settings += [Setting(1, sizes[1], strength) for strength in STRENGTHS]
+    settings += [Setting(1, size, RANDOM_START_STRENGTH, rotate=False) for size in sizes]
+    settings += [Setting(1, size, strength) for strength in STRENGTHS for size in sizes]
+    settings += [Setting(1, sizes[1], one, True, n) for n in (EPOCHS // 2, EPOCHS * 2) for one in (None, first)]
+    settings += [Setting(seed, size, strength) for seed in numbers for strength in STRENGTHS for size in sizes]
+    settings += [Setting(seed, size, RANDOM_START_STRENGTH, rotate=False) for seed in numbers for size in sizes]
+    return list(dict.fromkeys(settings))
 
 
-# The text and the lists
+# Text and lists
 
 
 def read_text(data: Path, out: Path, every: int, min_count: int) -> lx.Tokens:
-    """Italian of every other sitting, English of those between; of both every so many."""
+    """Italian speeches of every other sitting and English ones of those between, thinned by `every`."""
     paths = {language: data / f"europarl-{language}.parquet" for language in LANGUAGES}
     dates = sorted(set(pl.read_parquet(paths["en"], columns=["date"])["date"]))
     corpora = [
@@ -116,16 +118,16 @@ def pairs_of(entries: list[tuple[str, list[str]]]) -> list[tuple[str, str]]:
 
 
 def ids_of(pairs: list[tuple[str, str]], words: dict[str, lx.Vocabulary]) -> Ids:
-    """(pairs, 2) The numbers of the words of each pair that the vocabularies know."""
+    """(pairs, 2) The word ids of each pair whose words are both in the vocabularies."""
     it, en = (words[language] for language in LANGUAGES)
     return np.array([(it[a], en[b]) for a, b in pairs if a in it and b in en], np.int64).reshape(-1, 2)
 
 
-# Vectors, made ready to be compared
+# Vectors
 
 
 def center(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Normalised, centred, normalised."""
+    """Normalize, center, normalize."""
     unit = _unit(vectors.astype(np.float64))
     return _unit(unit - unit.mean(0)).astype(np.float32)
 
@@ -136,7 +138,7 @@ def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def readouts(fitted: lx.Embeddings) -> Iterator[tuple[str, Vectors]]:
-    """Of each language the vectors of words, and their sum with those of contexts."""
+    """The word vectors of each language, and their sum with context vectors."""
     words = {language: fitted.matrix(language) for language in LANGUAGES}
     yield "words", {language: center(block) for language, block in words.items()}
     both = {language: block + fitted.contexts(language) for language, block in words.items()}
@@ -154,27 +156,29 @@ def mapped(vectors: Vectors, fitted: lx.Embeddings, pairs: list[tuple[str, str]]
 
 
 def scores(vectors: Vectors, lists: dict[str, Ids]) -> Iterator[dict[str, Any]]:
-    """P@k of each list in both directions, by the nearest neighbor and by CSLS; as lx.evaluation.translation has them,
-    but the neighborhoods, which take longest, are looked for once for all lists."""
+    """P@k of each list in both directions, by nearest neighbor and by CSLS.
+
+    The same as lx.evaluation.translation, but the neighborhoods of CSLS are computed once for all lists.
+    """
     for turn, (here, there) in enumerate((LANGUAGES, LANGUAGES[::-1])):
         x, y = vectors[here], vectors[there]
-        crowd = nearest(y, x, 10)[1].mean(1) / 2
+        crowd = search(y, x, 10)[1].mean(1) / 2
         for name, ids in lists.items():
-            asked = np.unique(ids[:, turn])
+            queries = np.unique(ids[:, turn])
             gold = ids[:, turn] * len(y) + ids[:, 1 - turn]
             for method, penalty in (("nearest", None), ("csls", crowd)):
-                found, _ = nearest(x[asked], y, max(K), penalty=penalty)
-                right = np.isin(asked[:, None] * len(y) + found, gold)
+                nearest, _ = search(x[queries], y, max(K), penalty=penalty)
+                right = np.isin(queries[:, None] * len(y) + nearest, gold)
                 shares = {f"P@{k}": 100 * right[:, :k].any(1).mean() for k in K}
                 labels = {"list": name, "direction": f"{here} → {there}", "method": method}
-                yield labels | shares | {"words": len(asked)}
+                yield labels | shares | {"words": len(queries)}
 
 
-# The fits
+# Fits
 
 
 class Bench:
-    """Fits and scores settings; the last model without translations is kept, since all mappings start from it."""
+    """Fits and scores settings; keeps the last model without translations, from which all mappings start."""
 
     def __init__(self, tokens: lx.Tokens, train: list[Any], test: list[Any], threads: int) -> None:
         self.tokens = tokens
@@ -187,7 +191,7 @@ class Bench:
         self._alone: tuple[tuple[int, int], lx.Embeddings, float] | None = None
 
     def run(self, setting: Setting) -> Iterator[dict[str, Any]]:
-        """The scores of a setting, each with the seconds that its fit took."""
+        """The scores of a setting, with the seconds of its fit."""
         pairs = pairs_of(self.train[: setting.pairs])
         lists = {"test": self.test}
         if setting.pairs <= self.held_back:
@@ -224,7 +228,7 @@ class Bench:
         return fitted, time.perf_counter() - started
 
 
-# What is shown
+# Tables and charts
 
 
 def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -236,10 +240,10 @@ def over_seeds(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def choose(development: pd.DataFrame) -> pd.DataFrame:
-    """The mean P@5 on the development list of each model and readout, best first, over pairs, directions and seeds.
+    """The mean P@5 of each model and readout on the development list, over pairs, directions and seeds, best first.
 
-    Means over unlike settings are not comparable: models that lack some of them, in a run that is not finished, stand
-    behind the others and are not chosen.
+    Means over different settings are not comparable: in an unfinished run, models that lack some settings come last and
+    are not chosen.
     """
     frame = development.assign(laplex=development["model"] != MAPPING)
     grouped = frame.groupby(["laplex", "model", "by", "method"], sort=False)["P@5"]
@@ -248,7 +252,7 @@ def choose(development: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare(ours: pd.DataFrame, mapping: pd.DataFrame) -> pd.DataFrame:
-    """How far laplex is ahead of the mapping, seed by seed: the mean, the worst seed, and in how many it is ahead."""
+    """The lead of laplex over the mapping: the mean and the minimum over seeds, and the number of seeds it leads in."""
     keys = ["pairs", "direction"]
     both = ours.merge(mapping, on=[*keys, "seed"], suffixes=("", " mapping"))
     ahead = pd.DataFrame({f"P@{k} ahead": both[f"P@{k}"] - both[f"P@{k} mapping"] for k in K})
@@ -260,7 +264,7 @@ def compare(ours: pd.DataFrame, mapping: pd.DataFrame) -> pd.DataFrame:
 
 
 def show(report: Report, frame: pd.DataFrame, epochs: int) -> None:
-    """The tables and charts of what there is so far."""
+    """Write the tables and charts of all scores so far."""
     main = frame[(frame["epochs"] == epochs)]
     dev = main[(main["list"] == "development") & main["rotate"]]
     chosen = choose(dev)
@@ -303,23 +307,23 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="little text, few settings: about a minute")
-    parser.add_argument("--every", type=int, default=1, help="only every so many sittings of each language")
+    parser.add_argument("--every", type=int, default=1, help="use only one in this number of sittings of each language")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    given = parser.parse_args()
-    every = 10 * given.every if given.quick else given.every
-    settings = {"model": MODEL, "every": every, "min_count": 10, "threads": given.threads, "quick": given.quick}
-    with Report(given.out, settings) as report:
-        train = read_list(given.data / "translations" / "it-en.train5000.tsv")
-        test = read_list(given.data / "translations" / "it-en.test1000.tsv")
-        tokens = read_text(given.data, given.out, every, settings["min_count"])
+    arguments = parser.parse_args()
+    every = 10 * arguments.every if arguments.quick else arguments.every
+    settings = {"model": MODEL, "every": every, "min_count": 10, "threads": arguments.threads, "quick": arguments.quick}
+    with Report(arguments.out, settings) as report:
+        train = read_list(arguments.data / "translations" / "it-en.train5000.tsv")
+        test = read_list(arguments.data / "translations" / "it-en.test1000.tsv")
+        tokens = read_text(arguments.data, arguments.out, every, settings["min_count"])
         settings["text"] = repr(tokens)
-        bench = Bench(tokens, train, test, given.threads)
-        sizes = [round(len(train) * share) for share in (SHARES[:2] if given.quick else SHARES)]
-        path = given.out / "scores.csv"
+        bench = Bench(tokens, train, test, arguments.threads)
+        sizes = [round(len(train) * share) for share in (SHARES[:2] if arguments.quick else SHARES)]
+        path = arguments.out / "scores.csv"
         done = pd.read_csv(path) if path.exists() else pd.DataFrame()
         known = set(zip(*(done[name] for name in ("seed", "pairs", "model", "epochs")))) if len(done) else set()
-        wanted = plan(sizes, given.seeds, given.quick)
+        wanted = plan(sizes, arguments.seeds, arguments.quick)
         for number, setting in enumerate(wanted, 1):
             if setting.key() in known:
                 continue

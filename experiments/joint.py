@@ -1,17 +1,17 @@
-"""Which concepts divide political groups in two languages, and when? Groups, time and a dictionary in one model.
+"""Groups, time and a dictionary in one model: concepts that divide political groups in two languages, and when.
 
-    python experiments/joint.py --data ../shared/data --out results/joint
+    python experiments/joint.py --data DATA --out results/joint
 
-The European Parliament by political group × year × language. English and Italian are read on different sitting days,
-so that no speech is in both, and what holds in both languages was seen twice. A word has a vector in each group and
-year; groups are joined by a complete graph, years by a chain, the languages by translations.
+The text is the European Parliament by political group × year × language. English and Italian are from different sitting
+days, so that no speech is in both, and a difference in both languages was observed twice. A word has a vector in each
+group and year; groups are joined by a complete graph, years by a chain, and the languages by translations.
 
-strengths    of the three kinds of edges, chosen by documents that were held out of the days that are read
-likelihood   text of days that were not read, by the whole model and with each kind of edge taken away
-concepts     pairs of translations, by the evidence in both languages that groups use them differently: all groups at
-             once, and the two largest
-time         the first of them by year, in each language, with bands: the distance between those two groups that
-             differ most clearly
+strengths    strengths of the three kinds of edges, chosen by held-out documents
+likelihood   log likelihood of held-out days, with all edges and without each kind of edge
+concepts     pairs of translations, by the evidence in both languages that groups use them differently: all groups
+             jointly, and the two largest
+time         the first of these pairs by year, in each language, with intervals: the distance between the two groups
+             that differ most clearly
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import laplex as lx
 GROUPS = ("ALDE", "ECR_UEN", "EPP", "GREENS", "GUE", "S&D")
 PAIR = ("EPP", "S&D")
 LANGUAGES = {"en": "english", "it": "italian"}
-UNREAD = 10  # one in so many days of each language is held out
+DAYS_PER_HELD_OUT_DAY = 10  # in each language
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,19 @@ COLUMNS = ("english", "italian", "estimate_en", "estimate_it", "p_en", "p_it", "
 
 
 def read(folder: Path, scale: Scale) -> tuple[lx.Corpus, lx.Corpus]:
-    """The text to read, and the text to judge by."""
+    """The training text and the held-out text."""
     parts: list[list[lx.Corpus]] = [[], []]
     for place, language in enumerate(LANGUAGES):
         frame = pl.read_parquet(folder / f"europarl-{language}.parquet", columns=["date", "family", "speaker", "text"])
         frame = frame.filter(pl.col("family").is_in(scale.groups) & (pl.col("speaker") != ""))
         days = frame["date"].unique().sort().to_list()[: scale.days]
-        mine = days[place::2]
-        unread = mine[UNREAD // 2 :: UNREAD]
-        for part, chosen in zip(parts, ([day for day in mine if day not in unread], unread)):
+        days_of_language = days[place::2]
+        held_out = days_of_language[DAYS_PER_HELD_OUT_DAY // 2 :: DAYS_PER_HELD_OUT_DAY]
+        for part, chosen in zip(parts, ([day for day in days_of_language if day not in held_out], held_out)):
             rows = frame.filter(pl.col("date").is_in(chosen)).with_columns(year=pl.col("date").str.slice(0, 4))
             part.append(lx.read(rows, metadata=["family", "speaker", "year"], language=language))
-    text, unread_text = (part[0] + part[1] for part in parts)
-    return text, unread_text
+    text, held_out_text = (part[0] + part[1] for part in parts)
+    return text, held_out_text
 
 
 def model(prior: lx.Prior, scale: Scale) -> lx.Model:
@@ -83,17 +83,17 @@ def model(prior: lx.Prior, scale: Scale) -> lx.Model:
 def chosen_strengths(
     report: Report, translations: lx.lexicons.WordPairs, tokens: lx.Tokens, scale: Scale
 ) -> dict[str, float]:
-    """Strengths by held-out documents; those that are not in the grid stay as they are."""
+    """Strengths chosen by held-out documents; those that are not in the grid are unchanged."""
     start = {"family": 100.0, "year": 100.0, "translations": 100.0}
-    whole = next(prior for _, prior in priors(translations, start))
-    tuned = lx.tune(model(whole, scale), tokens, scale.grid, epochs=scale.epochs)
+    full = next(prior for _, prior in priors(translations, start))
+    tuned = lx.tune(model(full, scale), tokens, scale.grid, epochs=scale.epochs)
     report.table("strengths", tuned.table, "Strengths of the edges, by held-out documents", digits=4)
     [best] = tuned.table[tuned.table["chosen"]].to_dict("records")
     return start | {name: best[name] for name in scale.grid}
 
 
 def priors(translations: lx.lexicons.WordPairs, strengths: Mapping[str, float]) -> Iterator[tuple[str, lx.Prior]]:
-    """The whole prior, and with each of its edges taken away."""
+    """The prior with all edges, without each kind of edge, and without any."""
     ridge = lx.Ridge(1.0)
     edges: dict[str, lx.Prior] = {
         "groups": lx.Groups("family", strengths["family"]),
@@ -115,7 +115,7 @@ def concepts(
     groups: tuple[str, ...],
 ) -> pd.DataFrame:
     """Translations that differ among groups in both languages: p is the larger of the two."""
-    found = {}
+    tests = {}
     for language, words in (("en", translations.right), ("it", translations.left)):
         vocabulary = fitted.rows.vocabularies[fitted.language(language)]
         frame = fitted.contrast(
@@ -129,11 +129,11 @@ def concepts(
             language=language,
             tokens=tokens,
         )
-        found[language] = frame.dropna(subset="p").set_index("word")[["estimate", "lower", "upper", "p", "n"]]
+        tests[language] = frame.dropna(subset="p").set_index("word")[["estimate", "lower", "upper", "p", "n"]]
     rows = []
     for italian, english in zip(translations.left, translations.right, strict=True):
-        if italian in found["it"].index and english in found["en"].index and italian != english:
-            it, en = found["it"].loc[italian], found["en"].loc[english]
+        if italian in tests["it"].index and english in tests["en"].index and italian != english:
+            it, en = tests["it"].loc[italian], tests["en"].loc[english]
             rows.append(
                 {
                     "english": english,
@@ -147,23 +147,23 @@ def concepts(
                     "n_it": int(it["n"]),
                 }
             )
-    whole = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values("p", kind="stable")
-    whole = whole.drop_duplicates("english").drop_duplicates("italian")
-    whole["p_adjusted"] = stats.false_discovery_control(whole["p"]) if len(whole) else np.nan
-    return whole.reset_index(drop=True)
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).sort_values("p", kind="stable")
+    table = table.drop_duplicates("english").drop_duplicates("italian")
+    table["p_adjusted"] = stats.false_discovery_control(table["p"]) if len(table) else np.nan
+    return table.reset_index(drop=True)
 
 
 def run(report: Report, folder: Path, scale: Scale) -> None:
     translations = lx.lexicons.translations(folder / "translations" / "it-en.train5000.tsv")
-    text, unread = read(folder, scale)
+    text, held_out = read(folder, scale)
     tokens = lx.Tokens.of(text, min_count=scale.min_count)
     strengths = chosen_strengths(report, translations, tokens, scale)
     report.settings["strengths"] = strengths
     models: dict[str, lx.Embeddings] = {}
     for name, prior in priors(translations, strengths):
         models[name] = lx.fit(model(prior, scale), tokens, epochs=scale.epochs, holdout=0.0)
-    likelihood = lx.evaluation.held_out(models, unread, subsample=1e-3)
-    report.table("likelihood", likelihood, "Log likelihood of a token of days not read", digits=4)
+    likelihood = lx.evaluation.held_out(models, held_out, subsample=1e-3)
+    report.table("likelihood", likelihood, "Log likelihood per token of held-out days", digits=4)
     fitted = models["all edges"]
     correlations = {}
     for name, groups in (("concepts", scale.groups), ("pair", PAIR)):
@@ -180,7 +180,7 @@ def run(report: Report, folder: Path, scale: Scale) -> None:
 
 def widest(fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scale: Scale) -> list[str]:
     """For each concept the two groups between which it differs most clearly in both languages."""
-    found = []
+    tests = []
     for language, column in LANGUAGES.items():
         words = divided[column].tolist()
         pairs = fitted.contrast(
@@ -192,8 +192,8 @@ def widest(fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scal
             language=language,
             tokens=tokens,
         )
-        found.append(pairs.pivot(index="word", columns="family", values="p").loc[words].reset_index(drop=True))
-    return pd.concat(found).groupby(level=0).max().idxmin(axis=1).tolist()
+        tests.append(pairs.pivot(index="word", columns="family", values="p").loc[words].reset_index(drop=True))
+    return pd.concat(tests).groupby(level=0).max().idxmin(axis=1).tolist()
 
 
 def over_time(report: Report, fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scale: Scale) -> None:
@@ -224,11 +224,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
-    asked = parser.parse_args()
-    scale = QUICK if asked.quick else FULL
-    with Report(asked.out, {**vars(asked), **vars(scale), "pair": PAIR}) as report:
-        run(report, asked.data, scale)
+    parser.add_argument("--quick", action="store_true", help="a small run of about a minute, as a test")
+    arguments = parser.parse_args()
+    scale = QUICK if arguments.quick else FULL
+    with Report(arguments.out, {**vars(arguments), **vars(scale), "pair": PAIR}) as report:
+        run(report, arguments.data, scale)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""gensim beside laplex: the same tokens, the same settings, in its fastest mode.
+"""gensim with the tokens and the settings of a laplex model, in its fastest mode, for comparison.
 
-Tokens come in; word vectors go out in the order of the vocabulary. V words, D dimensions.
+Word vectors are returned in the order of the vocabulary. V words, D dimensions.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 
 import laplex as lx
 
-LINE = 10_000  # gensim cuts longer lines
+MAX_WORDS_PER_LINE = 10_000  # gensim truncates longer lines
 
 
 def write(tokens: lx.Tokens, path: Path, documents: Sequence[int] | None = None, language: int = 0) -> int:
-    """The tokens as lines of text, a document a line; how many there are."""
+    """Write the tokens as lines of text, one document per line, and return their number."""
     words = np.array(tokens.vocabularies[language].words, dtype=object)
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for document in range(tokens.documents) if documents is None else documents:
             ids = tokens.document(document)
             count += len(ids)
-            for begin in range(0, len(ids), LINE):
-                file.write(" ".join(words[ids[begin : begin + LINE]]) + "\n")
+            for begin in range(0, len(ids), MAX_WORDS_PER_LINE):
+                file.write(" ".join(words[ids[begin : begin + MAX_WORDS_PER_LINE]]) + "\n")
     return count
 
 
@@ -49,8 +49,8 @@ class Gensim:
             "min_count": 1,
         }
 
-    def train(self, documents: Sequence[int] | None = None, *, held: Any = None) -> Any:
-        """A Word2Vec of some documents. With `held`, a Word2Vec, it goes on from it and its input vectors stay."""
+    def train(self, documents: Sequence[int] | None = None, *, compass: Any = None) -> Any:
+        """A Word2Vec of some documents; it starts from `compass`, another Word2Vec, and keeps its input vectors."""
         from gensim.models import Word2Vec
 
         vocabulary = self.tokens.vocabularies[0]
@@ -59,9 +59,9 @@ class Gensim:
             count = write(self.tokens, path, documents)
             model = Word2Vec(**self.options)
             model.build_vocab_from_freq(dict(zip(vocabulary.words, vocabulary.counts.tolist())))
-            if held is not None:
-                model.wv.vectors[:] = _ordered(held.wv.vectors, held, model.wv.index_to_key)
-                model.syn1neg[:] = _ordered(held.syn1neg, held, model.wv.index_to_key)
+            if compass is not None:
+                model.wv.vectors[:] = _ordered(compass.wv.vectors, compass, model.wv.index_to_key)
+                model.syn1neg[:] = _ordered(compass.syn1neg, compass, model.wv.index_to_key)
                 model.wv.vectors_lockf = np.zeros(1, np.float32)
             model.train(
                 corpus_file=str(path),
@@ -72,10 +72,10 @@ class Gensim:
         return model
 
     def vectors(self, model: Any, *, outputs: bool = False) -> NDArray[np.float32]:
-        """(V, D) The input vectors, or those of the other side."""
+        """(V, D) The input vectors, or the output vectors."""
         return _ordered(model.syn1neg if outputs else model.wv.vectors, model, self.tokens.vocabularies[0].words)
 
 
 def _ordered(rows: NDArray[np.float32], model: Any, words: Sequence[str]) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = rows[[model.wv.key_to_index[word] for word in words]]
-    return found
+    ordered: NDArray[np.float32] = rows[[model.wv.key_to_index[word] for word in words]]
+    return ordered

@@ -1,9 +1,8 @@
-"""Differences between groups that are known, because they were planted.
+"""Known differences between groups, planted into a real text.
 
-Labels are dealt out anew among the clusters (the senators), so that no word differs between the groups but by who
-happened to be in them. Then words are exchanged in one group: of each pair, an occurrence of either word becomes the
-other with a given chance. A method that finds differences should find these words and no others.
-Tokens come in and go out. V words, M documents.
+Labels are permuted among the clusters (the senators), so that words differ between the groups only by chance. Then
+words are exchanged in one group: each occurrence of either word of a pair becomes the other with a given probability.
+A method should find these words and no others. V words, M documents.
 """
 
 from __future__ import annotations
@@ -14,38 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex import storage
+from laplex.runtime import storage
 
-LEAST_CLUSTERS, LEAST_COUNT = 25, 100
+MIN_CLUSTERS, MIN_COUNT = 25, 100
 
 
 @dataclass(frozen=True, eq=False)
 class Planted:
     tokens: lx.Tokens
-    candidates: NDArray[np.int64]  # words that are ranked: enough speakers of both groups use them
-    changed: NDArray[np.bool_]  # (candidates) is it one that was planted?
+    candidates: NDArray[np.int64]  # the words to rank, which enough clusters of both groups use
+    changed: NDArray[np.bool_]  # (candidates) whether the word was planted
 
 
-def deal(tokens: lx.Tokens, column: str, cluster: str, seed: int) -> NDArray[np.int32]:
+def permute_labels(tokens: lx.Tokens, column: str, cluster: str, seed: int) -> NDArray[np.int32]:
     """(M) The codes of `column`, permuted among the clusters."""
     owner, label = tokens.codes(cluster), tokens.codes(column)
     clusters, first = np.unique(owner, return_index=True)
     of_cluster = np.zeros(int(owner.max()) + 1, np.int32)
     of_cluster[clusters] = np.random.default_rng([seed, 1]).permutation(label[first])
-    dealt: NDArray[np.int32] = of_cluster[owner]
-    return dealt
+    permuted: NDArray[np.int32] = of_cluster[owner]
+    return permuted
 
 
 def plant(
-    tokens: lx.Tokens, column: str, cluster: str, share: float, words: int, seed: int, least: int = LEAST_CLUSTERS
+    tokens: lx.Tokens, column: str, cluster: str, share: float, words: int, seed: int, min_clusters: int = MIN_CLUSTERS
 ) -> Planted:
-    """Deal out the labels, and exchange pairs of words of much the same frequency in the first group."""
-    label = deal(tokens, column, cluster, seed)
-    candidates = _used(tokens, label, tokens.codes(cluster), least)
+    """Permute the labels, and exchange pairs of words of nearly the same frequency in the first group."""
+    label = permute_labels(tokens, column, cluster, seed)
+    candidates = _used(tokens, label, tokens.codes(cluster), min_clusters)
     counts = tokens.vocabularies[0].counts
     order = candidates[np.argsort(-counts[candidates], kind="stable")]
     random = np.random.default_rng([seed, 2])
-    # neighbors in the order of frequency are partners: at even places all along the list, so over all frequencies
+    # partners are neighbors in the order of frequency, at even places of the list, so that all frequencies occur
     starts = np.linspace(0, len(order) - 2, words // 2).astype(np.int64) // 2 * 2
     starts = np.unique(starts)
     partner = np.arange(len(tokens.vocabularies[0]), dtype=np.int32)
@@ -59,8 +58,10 @@ def plant(
     return Planted(_with(tokens, ids, column, label, name), candidates, changed)
 
 
-def _used(tokens: lx.Tokens, label: NDArray[np.int32], owner: NDArray[np.int32], least: int) -> NDArray[np.int64]:
-    """The words that occur often enough, and at enough clusters of each group."""
+def _used(
+    tokens: lx.Tokens, label: NDArray[np.int32], owner: NDArray[np.int32], min_clusters: int
+) -> NDArray[np.int64]:
+    """The words that occur often enough, and in enough clusters of each group."""
     size = len(tokens.vocabularies[0])
     lengths = np.diff(tokens.offsets)
     cells = np.unique(np.repeat(owner.astype(np.int64), lengths) * size + tokens.ids)
@@ -68,7 +69,7 @@ def _used(tokens: lx.Tokens, label: NDArray[np.int32], owner: NDArray[np.int32],
     group[owner] = label
     groups = int(label.max()) + 1
     clusters = np.bincount(group[cells // size] * size + cells % size, minlength=groups * size).reshape(groups, size)
-    used = (clusters.min(0) >= least) & (tokens.vocabularies[0].counts >= LEAST_COUNT)
+    used = (clusters.min(0) >= min_clusters) & (tokens.vocabularies[0].counts >= MIN_COUNT)
     return np.flatnonzero(used)
 
 
@@ -85,7 +86,7 @@ def _with(tokens: lx.Tokens, ids: NDArray[np.int32], column: str, label: NDArray
 
 
 def average_precision(score: NDArray[np.float64], changed: NDArray[np.bool_]) -> float:
-    """The mean, over the planted words, of the share of planted words among those ranked as high."""
+    """The mean, over the planted words, of the share of planted words among those ranked at least as high."""
     order = np.argsort(-score, kind="stable")
     hit = changed[order]
     return float((np.cumsum(hit) / np.arange(1, len(hit) + 1))[hit].mean())

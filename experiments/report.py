@@ -1,10 +1,10 @@
-"""What an experiment leaves behind: tables as CSV and Markdown, charts, its settings and the time it took.
+"""The output of an experiment: tables as CSV and Markdown, charts, its settings and the time it took.
 
     with Report(out, settings) as report:
         report.table("scores", frame, "Spearman's correlation by set")
         report.chart("scores", lx.plots.bars(frame))
 
-Everything lands in one folder; `report.md` there is the whole to be read.
+Everything is written to one folder; its `report.md` contains all tables and charts.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Report:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Also after a failure, so that what was computed is not lost."""
+        """Write the results, also after a failure."""
         self.settings["minutes"] = round((time.perf_counter() - self._start) / 60, 1)
         (self.out / "settings.json").write_text(json.dumps(self.settings, indent=2, default=str) + "\n")
         self._write()
 
     def table(self, name: str, frame: pd.DataFrame, title: str, digits: int = 3) -> None:
-        """Keep a table, and show it at once."""
+        """Write a table, and print it."""
         frame.to_csv(self.out / f"{name}.csv", index=False)
         text = markdown(frame, digits)
         print(f"\n{title}\n\n{text}", flush=True)

@@ -1,6 +1,6 @@
-"""Which dictionaries, joined how and how strongly: the settings that the experiment on similarity tries.
+"""The settings that the similarity experiment tries: which dictionaries, joined how and how strongly.
 
-A Setting is a graph of several lists of words, each with its strength and the vectors it joins.
+A Setting is a graph of several lists of words, each with its strength and the vectors that it joins.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ GRAPHS = ("strong", "weak", "synonyms", "paraphrases", "antonyms")
 
 @cache
 def pairs_of(name: str, folder: Path) -> lx.lexicons.WordPairs:
-    """The pairs of a list by its name."""
+    """The pairs of a list, by its name."""
     lists = folder / "lexicons"
     if name == "strong":
         return lx.lexicons.read_pairs(lists / "strong-pairs.txt", lowercase=True)
     if name == "weak":
-        found = lx.lexicons.definitions(sorted((folder / "definitions").glob("*.parquet")), quiet=True)
-        return found.weak.without(pairs_of("strong", folder))
+        definitions = lx.lexicons.definitions(sorted((folder / "definitions").glob("*.parquet")), quiet=True)
+        return definitions.weak.without(pairs_of("strong", folder))
     if name == "synonyms":
         return lx.lexicons.synonyms(lists / "ppdb-synonyms.txt")
     if name == "paraphrases":
@@ -47,7 +47,7 @@ class Setting:
     ridge: float = 0.03
     subsample: float = 1e-5
     likelihood: Likelihood = "cbow"
-    even: bool = False  # weights of a normalised Laplacian, times the fourth root of how often the rarer word is read
+    even: bool = False  # weights of a normalized Laplacian, times the fourth root of the frequency of the rarer word
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Setting:
         return f"{self.likelihood}, {edges or 'no graph'}{even}, ridge {self.ridge:g}, subsample {self.subsample:g}"
 
     def pairs(self, folder: Path) -> lx.lexicons.WordPairs:
-        """All pairs that the model is told."""
+        """All pairs in the prior of the model."""
         return reduce(add, [pairs_of(name, folder) for name, _, _ in self.graph])
 
     def model(self, folder: Path, words: lx.Vocabulary, dimensions: int) -> lx.Model:
@@ -64,7 +64,7 @@ class Setting:
         for name, joins, strength in self.graph:
             pairs = pairs_of(name, folder)
             if self.even:
-                by_pair = strength * times_read(pairs, words, self.subsample) ** 0.25
+                by_pair = strength * rarer_counts(pairs, words, self.subsample) ** 0.25
                 prior = prior + lx.Pairs(pairs.normalized(), by_pair, joins=joins)
             else:
                 prior = prior + lx.Pairs(pairs, strength, joins=joins)
@@ -73,11 +73,13 @@ class Setting:
         )
 
 
-def times_read(pairs: lx.lexicons.WordPairs, words: lx.Vocabulary, subsample: float) -> NDArray[np.float64]:
-    """How often the rarer word of each pair is read, after subsampling; 1 if it is not known."""
+def rarer_counts(pairs: lx.lexicons.WordPairs, words: lx.Vocabulary, subsample: float) -> NDArray[np.float64]:
+    """The number of occurrences of the rarer word of each pair after subsampling; 1 for unknown words."""
     read = words.counts * np.minimum(1.0, np.sqrt(subsample * words.counts.sum() / words.counts))
-    of = dict(zip(words.words, read.tolist()))
-    return np.array([min(of.get(one, 1.0), of.get(two, 1.0)) for one, two in zip(pairs.left, pairs.right)])
+    occurrences = dict(zip(words.words, read.tolist()))
+    return np.array(
+        [min(occurrences.get(one, 1.0), occurrences.get(two, 1.0)) for one, two in zip(pairs.left, pairs.right)]
+    )
 
 
 paper = Setting((("strong", "word-context", 10.0),))

@@ -1,15 +1,15 @@
-"""Do dictionaries make better word vectors? (The paper's Tables 5 and 6.)
+"""Word vectors with dictionaries in the prior (the paper's Tables 5 and 6).
 
-    python experiments/similarity.py --data ../shared/data --out results/similarity
-    python experiments/similarity.py --data ../shared/data --out results/search --part search
+    python experiments/similarity.py --data DATA --out results/similarity
+    python experiments/similarity.py --data DATA --out results/search --part search
 
-tables   English Wikipedia with pairs of words that stand in each other's definitions, CBOW and SGNS: 13 sets of rated
+tables   English Wikipedia with pairs of words that occur in each other's definitions, CBOW and SGNS: 13 sets of rated
          pairs and Google's analogies for laplex with word–context edges, laplex without a graph, gensim, and gensim
          retrofitted to the same pairs
-search   other graphs and settings (see `settings.py`), judged by the mean over the DEVELOPMENT sets, the best one
+search   other graphs and settings (see `settings.py`), chosen by the mean over the DEVELOPMENT sets; the best one is
          reported on the other sets and on all
 
-Every table of similarity is given twice: on all pairs, and without those that are edges of the model's graph.
+Every table of similarity is given twice: for all pairs, and without those that are edges of the model's graph.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PAPER = {  # Table 5, 50M tokens
     "mean": (0.590, 0.571, 0.488),
 }
 
-DICT2VEC = {  # its own program on this Wikipedia and these strong pairs, five epochs: measured before, not run here
+DICT2VEC = {  # the original program on this text and these strong pairs, five epochs; measured once, not run here
     "Card-660": 0.486,
     "MC-30": 0.692,
     "MEN-TR-3k": 0.657,
@@ -86,7 +86,7 @@ def read(folder: Path, scale: Scale) -> lx.Tokens:
 
 
 def fit(tokens: lx.Tokens, setting: Setting, folder: Path, scale: Scale, epochs: int) -> tuple[lx.Embeddings, float]:
-    """The fitted model and how many minutes it took."""
+    """The fitted model, and the minutes it took."""
     model = setting.model(folder, tokens.vocabularies[0], scale.dimensions)
     start = time.perf_counter()
     fitted = lx.fit(model, tokens, epochs=epochs, holdout=0.0, quiet=True)
@@ -103,7 +103,7 @@ def scored(
     models: Mapping[str, lx.Embeddings], folder: Path, leave_out: lx.lexicons.WordPairs | None, by: str = "words"
 ) -> pd.DataFrame:
     """Spearman's correlation: a row for each set and for the means, a column for each model."""
-    found = lx.evaluation.similarity(
+    scores = lx.evaluation.similarity(
         dict(models),
         folder / "similarity",
         by=by,  # type: ignore[arg-type]
@@ -111,13 +111,13 @@ def scored(
         bootstrap=0,
         quiet=True,
     )
-    wide = found.pivot(index="set", columns="model", values="spearman")
-    return wide.loc[found["set"].unique(), list(models)].drop(index="weighted mean")
+    wide = scores.pivot(index="set", columns="model", values="spearman")
+    return wide.loc[scores["set"].unique(), list(models)].drop(index="weighted mean")
 
 
 def analogies(models: Mapping[str, lx.Embeddings], folder: Path) -> pd.DataFrame:
-    found = lx.evaluation.analogies(dict(models), folder / "analogies" / "google.txt", quiet=True)
-    return found.pivot(index="section", columns="model", values="accuracy").loc[:, list(models)]
+    scores = lx.evaluation.analogies(dict(models), folder / "analogies" / "google.txt", quiet=True)
+    return scores.pivot(index="section", columns="model", values="accuracy").loc[:, list(models)]
 
 
 def tables(
@@ -136,18 +136,18 @@ def tables(
             "gensim": gensim,
             "gensim, retrofitted": lx.baselines.retrofit(gensim, strong, quiet=True),
         }
-        whole = scored(models, folder, None)
+        all_pairs = scored(models, folder, None)
         untold = scored(models, folder, strong)
         for by, name in (("both", "words + contexts"), ("contexts", "contexts")):
-            own = {f"laplex, {name}": graph, f"laplex, no graph, {name}": plain}
-            whole = whole.join(scored(own, folder, None, by))
-            untold = untold.join(scored(own, folder, strong, by))
+            others = {f"laplex, {name}": graph, f"laplex, no graph, {name}": plain}
+            all_pairs = all_pairs.join(scored(others, folder, None, by))
+            untold = untold.join(scored(others, folder, strong, by))
         if likelihood == "cbow":
             for place, name in enumerate(("paper: PELP", "paper: dict2vec", "paper: word2vec")):
-                whole[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in whole.index]
+                all_pairs[name] = [PAPER.get(row, (float("nan"),) * 3)[place] for row in all_pairs.index]
         fitting = f"{scale.epochs} epochs, {minutes:.1f} minutes of fitting"
         title = f"Word similarity, {likelihood.upper()}, {fitting} (Table 5)"
-        report.table(f"similarity-{likelihood}", whole.reset_index(), title)
+        report.table(f"similarity-{likelihood}", all_pairs.reset_index(), title)
         title = f"The same without pairs that are edges, {likelihood.upper()}"
         report.table(f"similarity-{likelihood}-untold", untold.reset_index(), title)
         report.table(
@@ -166,10 +166,10 @@ def search(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, quick:
     plain, _ = fit(tokens, replace(paper, graph=()), folder, scale, scale.search_epochs)
     for setting in candidates(quick):
         fitted, minutes = fit(tokens, setting, folder, scale, scale.search_epochs)
-        told = setting.pairs(folder) if setting.graph else None
+        pairs = setting.pairs(folder) if setting.graph else None
         for by in ("words", "both"):
             part = summary(scored({"it": fitted}, folder, None, by)["it"])
-            untold = scored({"it": fitted, "plain": plain}, folder, told, by)
+            untold = scored({"it": fitted, "plain": plain}, folder, pairs, by)
             part |= {"all, untold": summary(untold["it"])["all"], "no graph, untold": summary(untold["plain"])["all"]}
             rows.append({"setting": setting.name, "vectors": by, **part, "minutes": minutes})
             print(rows[-1], flush=True)
@@ -187,7 +187,7 @@ def search(report: Report, tokens: lx.Tokens, folder: Path, scale: Scale, quick:
 def best(
     report: Report, setting: Setting, models: dict[str, lx.Embeddings], folder: Path, scale: Scale, minutes: float
 ) -> None:
-    """How to read the best setting's vectors, by the development sets, and what they are worth so."""
+    """Choose the readout of the best setting by the development sets, and report its scores."""
     rows = []
     for by, components in product(("words", "both"), range(6)):
         read = {name: read_out(model, by, components) for name, model in models.items()}
@@ -197,23 +197,23 @@ def best(
     report.table("readouts", readouts, f"{setting.name}, {scale.epochs} epochs ({minutes:.1f} minutes), by readout")
     read = {}
     for name, model in models.items():
-        own = readouts[readouts["model"] == name]
-        chosen = own.loc[own["development"].idxmax()]
+        rows_of_model = readouts[readouts["model"] == name]
+        chosen = rows_of_model.loc[rows_of_model["development"].idxmax()]
         read[f"{name}: {chosen['vectors']} without {chosen['components']}"] = read_out(
             model, chosen["vectors"], chosen["components"]
         )
-    whole, untold = scored(read, folder, None), scored(read, folder, setting.pairs(folder))
-    final = whole.join(untold, rsuffix=", untold")
+    all_pairs, untold = scored(read, folder, None), scored(read, folder, setting.pairs(folder))
+    final = all_pairs.join(untold, rsuffix=", untold")
     final["dict2vec"] = [DICT2VEC[name] for name in final.index]
     report.table("best", final.reset_index(), "The best setting in its best readout, set by set")
     means = pd.DataFrame([{"model": name, **summary(final[name])} for name in final.columns])
     report.table("best-means", means, "Its means: sets it was chosen on, other sets, all")
-    asked = models | {f"{name}, as read": vectors for name, vectors in zip(models, read.values(), strict=True)}
-    report.table("best-analogies", analogies(asked, folder).reset_index(), "Its analogies")
+    readout_models = models | {f"{name}, as read": vectors for name, vectors in zip(models, read.values(), strict=True)}
+    report.table("best-analogies", analogies(readout_models, folder).reset_index(), "Its analogies")
 
 
 def read_out(model: lx.Embeddings, by: str, components: int) -> lx.Embeddings:
-    """Unit vectors of words, or their sum with those of contexts, without what all have in common: mean, main axes."""
+    """Unit word vectors, or their sum with unit context vectors, without the mean and the main axes."""
     words, contexts = model.matrix(), model.contexts()
     vectors = _unit(words) + (_unit(contexts) if by == "both" else 0.0)
     vectors = vectors - vectors.mean(0)
@@ -231,19 +231,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--part", choices=["tables", "search"], nargs="+", default=["tables", "search"])
-    parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="a small run of about a minute, as a test")
     parser.add_argument("--likelihood", choices=["cbow", "sgns"], nargs="+", default=["cbow", "sgns"])
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--threads", type=int, default=2)
-    asked = parser.parse_args()
-    scale = QUICK if asked.quick else FULL
-    scale = replace(scale, epochs=asked.epochs or scale.epochs)
-    with Report(asked.out, {**vars(asked), **vars(scale), "graphs": ", ".join(GRAPHS)}) as report:
-        tokens = read(asked.data, scale)
-        if "tables" in asked.part:
-            tables(report, tokens, asked.data, scale, asked.threads, asked.likelihood)
-        if "search" in asked.part:
-            search(report, tokens, asked.data, scale, asked.quick)
+    arguments = parser.parse_args()
+    scale = QUICK if arguments.quick else FULL
+    scale = replace(scale, epochs=arguments.epochs or scale.epochs)
+    with Report(arguments.out, {**vars(arguments), **vars(scale), "graphs": ", ".join(GRAPHS)}) as report:
+        tokens = read(arguments.data, scale)
+        if "tables" in arguments.part:
+            tables(report, tokens, arguments.data, scale, arguments.threads, arguments.likelihood)
+        if "search" in arguments.part:
+            search(report, tokens, arguments.data, scale, arguments.quick)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Which words do two parties use differently, and how did that change? (The paper's Tables 2 to 4 and Figure 1.)
+"""Words that two parties use differently, and how this changed (the paper's Tables 2 to 4 and Figure 1).
 
-    python experiments/sociolects.py --data ../shared/data --out results/sociolects
-    python experiments/sociolects.py --data ../shared/data --out results/planted --part planted --shares 0.1 0.5
+    python experiments/sociolects.py --data DATA --out results/sociolects
+    python experiments/sociolects.py --data DATA --out results/planted --part planted --shares 0.1 0.5
 
-tables    press releases of US senators by party, then by party and half-year: the most different words with the graph
-          prior and without, and those with most evidence; distances along time, with bands
-planted   how well differences are found that are known (see `planting.py`): average precision and precision at 100
-          of laplex by strength, without a graph and by evidence, and of gensim, aligned in two ways
+tables    press releases of US senators by party, then by party and half-year: the most different words with and without
+          the graph prior, and those with most evidence; distances through time, with intervals
+planted   how well planted differences are found (see `planting.py`): average precision and precision at 100 of laplex
+          by strength, without a graph and by evidence, and of gensim, aligned in two ways
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from planting import Planted, average_precision, plant, precision_at
 from report import Report
 
 import laplex as lx
-from laplex.rotation import rotation
+from laplex.fitting.rotation import rotation
 
 PARTIES = ("D", "R")
-WORDS = ("health", "iraq", "immigration", "taxes", "security", "energy")  # of the chart, chosen before looking
+WORDS = ("health", "iraq", "immigration", "taxes", "security", "energy")  # of the chart, chosen in advance
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an experiment is."""
+    """The size of the experiment."""
 
     documents: int | None
     planted_documents: int | None
@@ -45,7 +45,7 @@ class Scale:
     seeds: tuple[int, ...]
     planted: int
     clusters: int
-    least: int = 100
+    min_word_count: int = 100
     top: int = 15
 
 
@@ -63,7 +63,7 @@ def read(folder: Path, documents: int | None, min_count: int) -> lx.Tokens:
 
 
 def models(scale: Scale) -> Iterator[tuple[str, lx.Model]]:
-    """Without a graph, and with one of each strength."""
+    """The model without a graph, and with a graph of each strength."""
     plain = lx.Model(["party"], lx.Ridge(1.0), dimensions=scale.dimensions)
     yield "laplex, no graph", plain
     for strength in scale.strengths:
@@ -76,28 +76,36 @@ def tables(report: Report, tokens: lx.Tokens, scale: Scale) -> None:
     columns = ("party", "period")
     by_party, by_both = (
         {
-            "graph prior": lx.fit(lx.Model(vary, belief, dimensions=scale.dimensions), tokens, epochs=scale.epochs),
+            "graph prior": lx.fit(
+                lx.Model(vary, chosen_prior, dimensions=scale.dimensions), tokens, epochs=scale.epochs
+            ),
             "no graph": lx.fit(lx.Model(vary, lx.Ridge(1.0), dimensions=scale.dimensions), tokens, epochs=scale.epochs),
         }
-        for vary, belief in ((columns[:1], prior), (columns, chain))
+        for vary, chosen_prior in ((columns[:1], prior), (columns, chain))
     )
-    asked = {"cluster": "senator", "min_clusters": scale.clusters, "interval": 0.9, "top": scale.top}
-    evidence = by_party["graph prior"].contrast("party", rank="evidence", **asked)
-    estimate = by_party["graph prior"].contrast("party", rank="distance", **asked)
+    options = {"cluster": "senator", "min_clusters": scale.clusters, "interval": 0.9, "top": scale.top}
+    evidence = by_party["graph prior"].contrast("party", rank="evidence", **options)
+    estimate = by_party["graph prior"].contrast("party", rank="distance", **options)
     lists = {name: fitted.contrast("party", scale.top)["word"].tolist() for name, fitted in by_party.items()}
     lists |= {"largest distance without noise": estimate["word"].tolist(), "most evidence": evidence["word"].tolist()}
     report.table("by-party", pd.DataFrame(lists), "Most different words by party (Table 2)")
     report.table("evidence", evidence, "Words with most evidence, by senator, 90% intervals")
     report.chart("evidence", lx.plots.bars(evidence))
     for name, fitted in by_both.items():
-        found = fitted.contrast("party", 10, each=True)
-        words = {period: part.head(10)["word"].tolist() for period, part in found.groupby("period")}
+        differences = fitted.contrast("party", 10, each=True)
+        words = {period: part.head(10)["word"].tolist() for period, part in differences.groupby("period")}
         title = f"Most different words by party in each half-year, {name} (Tables 3 and 4)"
         report.table(f"by-half-year-{name.replace(' ', '-')}", pd.DataFrame(words), title)
     known = tokens.vocabularies[0]
     words = [word for word in WORDS if word in known] or evidence["word"].head(3).tolist()
     gap = by_both["graph prior"].distance(
-        words, "party", "period", cluster="senator", min_clusters=scale.clusters, min_count=scale.least, interval=0.9
+        words,
+        "party",
+        "period",
+        cluster="senator",
+        min_clusters=scale.clusters,
+        min_count=scale.min_word_count,
+        interval=0.9,
     )
     report.table("over-time", gap, "Distance between the parties over time, without noise, 90% intervals (Figure 1)")
     report.chart("over-time", lx.plots.lines(gap))
@@ -106,14 +114,14 @@ def tables(report: Report, tokens: lx.Tokens, scale: Scale) -> None:
 
 
 def gaps(one: NDArray[np.float32], two: NDArray[np.float32], chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The cosine distance, as is usual for vectors of gensim, whose lengths follow the frequency."""
+    """Cosine distances, as is usual for gensim, whose vectors have lengths that depend on frequency."""
     a, b = one[chosen].astype(np.float64), two[chosen].astype(np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.asarray(1.0 - (a * b).sum(1) / np.maximum(lengths, 1e-12))
 
 
 def scores(planted: Planted, scale: Scale, seed: int, threads: int) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Each method, and how different it finds each candidate."""
+    """Each method, with its score of difference for each candidate."""
     tokens = planted.tokens
     names = [tokens.vocabularies[0].words[i] for i in planted.candidates]
     for name, model in models(scale):
@@ -136,8 +144,8 @@ def peers(planted: Planted, scale: Scale, seed: int, threads: int) -> Iterator[t
     parts = [np.flatnonzero(tokens.codes("party") == label).tolist() for label in (0, 1)]
     one, two = (gensim.vectors(gensim.train(part)) for part in parts)
     yield "gensim, aligned", gaps(one @ rotation(one, two).astype(np.float32), two, planted.candidates)
-    whole = gensim.train()
-    one, two = (gensim.vectors(gensim.train(part, held=whole), outputs=True) for part in parts)
+    compass = gensim.train()
+    one, two = (gensim.vectors(gensim.train(part, compass=compass), outputs=True) for part in parts)
     yield "gensim, compass", gaps(one, two, planted.candidates)
 
 
@@ -161,10 +169,10 @@ def planted(report: Report, tokens: lx.Tokens, scale: Scale, threads: int) -> No
             pd.DataFrame(rows).to_csv(report.out / "planted-runs.csv", index=False)
     runs = pd.DataFrame(rows)
     for measure in ("average precision", "precision at 100"):
-        whole = runs.groupby(["method", "share"], sort=False)[measure].mean().unstack("share").reset_index()
-        whole.columns = pd.Index([str(name) for name in whole.columns])
+        table = runs.groupby(["method", "share"], sort=False)[measure].mean().unstack("share").reset_index()
+        table.columns = pd.Index([str(name) for name in table.columns])
         title = f"{measure.capitalize()} by planted share, mean over seeds {scale.seeds}; {size}"
-        report.table(f"planted-{measure.replace(' ', '-')}", whole, title)
+        report.table(f"planted-{measure.replace(' ', '-')}", table, title)
 
 
 def main() -> None:
@@ -172,24 +180,24 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--part", choices=["tables", "planted"], nargs="+", default=["tables", "planted"])
-    parser.add_argument("--quick", action="store_true", help="a minute, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="a small run of about a minute, as a test")
     parser.add_argument("--shares", type=float, nargs="+")
     parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--documents", type=int, help="of the planted part")
+    parser.add_argument("--documents", type=int, help="the number of documents of the planted part")
     parser.add_argument("--threads", type=int, default=2)
-    asked = parser.parse_args()
-    scale = QUICK if asked.quick else FULL
+    arguments = parser.parse_args()
+    scale = QUICK if arguments.quick else FULL
     scale = replace(
         scale,
-        shares=tuple(asked.shares or scale.shares),
-        seeds=tuple(asked.seeds or scale.seeds),
-        planted_documents=asked.documents or scale.planted_documents,
+        shares=tuple(arguments.shares or scale.shares),
+        seeds=tuple(arguments.seeds or scale.seeds),
+        planted_documents=arguments.documents or scale.planted_documents,
     )
-    with Report(asked.out, {"command": "sociolects", **vars(asked), **vars(scale)}) as report:
-        if "tables" in asked.part:
-            tables(report, read(asked.data, scale.documents, scale.min_count), scale)
-        if "planted" in asked.part:
-            planted(report, read(asked.data, scale.planted_documents, scale.min_count), scale, asked.threads)
+    with Report(arguments.out, {"command": "sociolects", **vars(arguments), **vars(scale)}) as report:
+        if "tables" in arguments.part:
+            tables(report, read(arguments.data, scale.documents, scale.min_count), scale)
+        if "planted" in arguments.part:
+            planted(report, read(arguments.data, scale.planted_documents, scale.min_count), scale, arguments.threads)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-LONGEST = 8192  # bytes of an input
+MAX_INPUT_BYTES = 8192
 NUMBERS = [
     b"0",
     b"-1",
@@ -45,7 +45,7 @@ def mutate(data: bytes, random: Random, others: Sequence[bytes] = ()) -> bytes:
             data = _splice(data, random.choice(others), random)
         else:
             data = random.choice(changes)(data, random)
-    return data[:LONGEST]
+    return data[:MAX_INPUT_BYTES]
 
 
 def _place(data: bytes, random: Random) -> int:
@@ -95,10 +95,10 @@ def _replace_mark(data: bytes, random: Random) -> bytes:
 
 
 def _replace_number(data: bytes, random: Random) -> bytes:
-    found = list(re.finditer(rb"-?\d[\d.eE+-]*", data))
-    if not found:
+    numbers = list(re.finditer(rb"-?\d[\d.eE+-]*", data))
+    if not numbers:
         return _insert(data, random)
-    chosen = random.choice(found)
+    chosen = random.choice(numbers)
     return data[: chosen.start()] + random.choice(NUMBERS) + data[chosen.end() :]
 
 

@@ -1,6 +1,6 @@
 """What is known of a result without the reader: other parsers of the same bytes, and what must hold of any result.
 
-Each function reads a file with laplex and compares; an AssertionError is a wrong result that nobody was told of.
+Each function reads a file with laplex and compares; an AssertionError is a wrong result without an error.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 import laplex as lx
-from laplex import lexicons, word2vec
-from laplex.checkpoint import Position
+from laplex import lexicons
 from laplex.evaluation.datasets import RatedPairs, Section
-from laplex.parts import TEXT
-from laplex.tuning.results import Outcome
+from laplex.fitting.race import Outcome
+from laplex.runtime import storage
+from laplex.runtime.checkpoint import Position
+from laplex.text import word2vec
+from laplex.text.corpus import TEXT
 
 _turn = itertools.count(1)
 
@@ -72,11 +74,11 @@ def json_corpus(path: Path, data: bytes) -> None:
     documents = _documents(path)
     lines = io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
     given = [json.loads(line).get("text") for line in lines if line.strip()]
-    for read, said in zip(documents, given, strict=True):
-        if said is None or isinstance(said, str):
-            assert read in (said or "", [])
-        elif isinstance(said, list):
-            assert len(read) == len(said)
+    for read, expected_value in zip(documents, given, strict=True):
+        if expected_value is None or isinstance(expected_value, str):
+            assert read in (expected_value or "", [])
+        elif isinstance(expected_value, list):
+            assert len(read) == len(expected_value)
         else:
             assert isinstance(read, str)
 
@@ -98,32 +100,32 @@ def folder(path: Path, parts: Sequence[bytes]) -> None:
 # Pairs of words, definitions, test sets
 
 
-def words(found: Iterable[str]) -> None:
-    for word in found:
+def words(parsed: Iterable[str]) -> None:
+    for word in parsed:
         assert isinstance(word, str)
         assert word.strip(" \t\r\n")
         word.encode()
 
 
-def _pairs(found: lexicons.WordPairs, path: Path) -> None:
-    words(found.left)
-    words(found.right)
-    assert len(found) > 0
-    assert found.weight.dtype == np.float64
-    assert np.isfinite(found.weight).all()
+def _pairs(parsed: lexicons.WordPairs, path: Path) -> None:
+    words(parsed.left)
+    words(parsed.right)
+    assert len(parsed) > 0
+    assert parsed.weight.dtype == np.float64
+    assert np.isfinite(parsed.weight).all()
     if not once_in(8):
         return
     kept = path.with_name("kept.tsv")
     try:
-        found.save(kept)
+        parsed.save(kept)
     except lx.InputError:
         return  # a tab or a new line in a word
     again = lexicons.read_pairs(kept)
     strip = " \t\r\n"
-    assert [word.strip(strip) for word in found.left] == again.left, (found.left, again.left)
-    assert [word.strip(strip) for word in found.right] == again.right
-    assert (found.weight == again.weight).all()
-    assert found.directed == again.directed
+    assert [word.strip(strip) for word in parsed.left] == again.left, (parsed.left, again.left)
+    assert [word.strip(strip) for word in parsed.right] == again.right
+    assert (parsed.weight == again.weight).all()
+    assert parsed.directed == again.directed
 
 
 def pairs(path: Path, data: bytes) -> None:
@@ -142,12 +144,12 @@ def paraphrases(path: Path, data: bytes) -> None:
 
 
 def definitions(path: Path, data: bytes) -> None:
-    found = lexicons.definitions(path, quiet=True)
-    for some in (found.strong, found.weak):
+    parsed = lexicons.definitions(path, quiet=True)
+    for some in (parsed.strong, parsed.weak):
         words([*some.left, *some.right])
         assert (some.weight >= 1).all()
-    assert found.rows >= found.words
-    assert found.summary()
+    assert parsed.rows >= parsed.words
+    assert parsed.summary()
 
 
 def rated(sets: list[RatedPairs]) -> None:
@@ -168,8 +170,8 @@ def questions(sections: list[Section]) -> None:
 
 
 def vectors(path: Path, data: bytes) -> None:
-    found, matrix = word2vec.read(path, quiet=True)
-    assert matrix.shape[0] == len(found) == len(set(found)) > 0
+    parsed, matrix = word2vec.read(path, quiet=True)
+    assert matrix.shape[0] == len(parsed) == len(set(parsed)) > 0
     assert matrix.dtype == np.float32
     assert np.isfinite(matrix).all()
     if path.suffix == ".vec":
@@ -177,20 +179,20 @@ def vectors(path: Path, data: bytes) -> None:
     for binary in (False, True) if once_in(8) else ():
         kept = path.with_name("kept")
         try:
-            word2vec.write(kept, found, matrix, binary, quiet=True)
+            word2vec.write(kept, parsed, matrix, binary, quiet=True)
         except lx.InputError:
             return  # a space in a word
         again, same = word2vec.read(kept, binary=binary, quiet=True)
-        assert again == found
+        assert again == parsed
         assert (same == matrix).all()
 
 
-def _check_text_vectors(data: bytes, found: list[str], matrix: np.ndarray[Any, Any]) -> None:
+def _check_text_vectors(data: bytes, parsed: list[str], matrix: np.ndarray[Any, Any]) -> None:
     """Each line ends with its numbers, whatever is before them."""
     if data.startswith(b"\x1f\x8b"):
         return
     lines = [line for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
-    for line, word, vector in zip(lines[len(lines) - len(found) :], found, matrix, strict=True):
+    for line, word, vector in zip(lines[len(lines) - len(parsed) :], parsed, matrix, strict=True):
         *start, end = line.rsplit(None, len(vector))[0:1], line.split()[-len(vector) :]
         assert start[0][0].decode() == word, (line, word)
         assert np.array_equal(np.array([float(number) for number in end]).astype(np.float32), vector), line
@@ -218,26 +220,26 @@ def model(folder: Path) -> None:
 
 
 def tokens(folder: Path) -> None:
-    found = lx.Tokens(lx.storage.load(folder, "tokens"))
-    repr(found)
-    for number in range(found.documents):
-        vocabulary = found.vocabularies[found.languages[number]]
-        [vocabulary.words[i] for i in found.document(number)]
-    slices = found.slices(found.columns)
+    parsed = lx.Tokens(storage.load(folder, "tokens"))
+    repr(parsed)
+    for number in range(parsed.documents):
+        vocabulary = parsed.vocabularies[parsed.languages[number]]
+        [vocabulary.words[i] for i in parsed.document(number)]
+    slices = parsed.slices(parsed.columns)
     total = 0
-    for language in range(len(found.vocabularies)):
-        total += int(found.counts(slices, language).sum())
-    assert total == len(found)
+    for language in range(len(parsed.vocabularies)):
+        total += int(parsed.counts(slices, language).sum())
+    assert total == len(parsed)
 
 
-def position(found: Position) -> None:
-    assert isinstance(found.history, list)
-    assert found.totals.shape == (3,)
-    assert found.piece >= 0
-    assert math.isfinite(found.seconds)
+def position(parsed: Position) -> None:
+    assert isinstance(parsed.history, list)
+    assert parsed.totals.shape == (3,)
+    assert parsed.piece >= 0
+    assert math.isfinite(parsed.seconds)
 
 
-def outcome(found: Outcome) -> None:
-    assert found.sums.ndim == 1
-    assert found.sums.dtype == np.float64
-    assert isinstance(found.seconds, float)
+def outcome(parsed: Outcome) -> None:
+    assert parsed.sums.ndim == 1
+    assert parsed.sums.dtype == np.float64
+    assert isinstance(parsed.seconds, float)

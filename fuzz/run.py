@@ -95,14 +95,14 @@ class Session:
         return "failure"
 
     def _tell(self) -> None:
-        told = {
+        counts_of_run = {
             **self.counts,
             "failures": self.failures,
             "slowest": round(self.slowest, 3),
             "peak_mb": _peak() >> 20,
             "cpu": round(time.process_time()),
         }
-        (self.folder / "counts").write_text(json.dumps(told))
+        (self.folder / "counts").write_text(json.dumps(counts_of_run))
 
     def run(self) -> None:
         from mutation import mutate
@@ -171,13 +171,13 @@ def fuzz_apart(name: str, runs: int, out: Path, engine: str, seed: int) -> dict[
             with open(out / f"{name.replace(' ', '_')}.log", "w") as log:
                 ended = subprocess.run([sys.executable, __file__, *options], stdout=log, stderr=log)
             counts = Path(folder, "counts")
-            told = json.loads(counts.read_text()) if counts.exists() else {}
+            counts_of_run = json.loads(counts.read_text()) if counts.exists() else {}
             for key in ("tried", "result", "error", "failure", "cpu"):
-                total[key] += told.get(key, 0)
+                total[key] += counts_of_run.get(key, 0)
             for key in ("slowest", "peak_mb"):
-                total[key] = max(total[key], told.get(key, 0))
-            total["failures"] += told.get("failures", [])
-            if told.get("tried", 0) < int(options[1].partition("=")[2]):
+                total[key] = max(total[key], counts_of_run.get(key, 0))
+            total["failures"] += counts_of_run.get("failures", [])
+            if counts_of_run.get("tried", 0) < int(options[1].partition("=")[2]):
                 total["deaths"] += 1
                 last = Path(folder, "last")
                 end = Path(log.name).read_text(errors="replace")[-3000:]

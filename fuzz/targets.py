@@ -20,10 +20,12 @@ import oracles
 import polars as pl
 
 import laplex as lx
-from laplex import lexicons, storage, word2vec
-from laplex.checkpoint import Checkpoint, Position
+from laplex import lexicons
 from laplex.evaluation.datasets import read_questions, read_rated_pairs
-from laplex.tuning.results import Results
+from laplex.fitting.race import Results
+from laplex.runtime import storage
+from laplex.runtime.checkpoint import Checkpoint, Position
+from laplex.text import word2vec
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -116,18 +118,6 @@ LISTS = [
     b"dog hound 1\ncat 2 3\n",
 ]
 PPDB = [b"[NN] ||| dog ||| hound ||| PPDB2.0Score=4.1 A=NA ||| 0-0\n[NN] ||| a b ||| c ||| PPDB2.0Score=NA\n"]
-TEI = [
-    b'<?xml version="1.0"?><TEI><entry><form><orth>dog</orth></form><sense><cit type="trans"><quote>cane, can</quote>'
-    b"</cit></sense><re><orth>x</orth><tr>y</tr></re></entry></TEI>",
-    b'<!DOCTYPE a [<!ENTITY % x "IGNORE">]><a><entry><orth>a</orth><trans><tr>b</tr></trans></entry></a>',
-]
-GRAPHML = [
-    b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="w" for="edge" attr.name="weight" '
-    b'attr.type="double"/><graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b">'
-    b'<data key="w">2.0</data></edge></graph></graphml>'
-]
-GML = [b'graph [ directed 1 node [ id 0 label "a" ] node [ id 1 label "b" ] edge [ source 0 target 1 weight 2 ] ]']
-EDGES = [b"a b\nc d 2\n", b"a b {'weight': 2}\n", b"a b {}\n"]
 PAIR_ROWS = [b'{"word1": "a", "word2": "b", "weight": 2}\n{"word1": "c", "word2": "d", "weight": "1e2"}\n']
 PAIR_TABLE = [
     _parquet(word1=["a", "b"], word2=["c", "d"], weight=[1.0, 2.0]),
@@ -138,10 +128,6 @@ PAIRS = [
     Target("pairs", LISTS, _file("a.txt", oracles.pairs)),
     Target("translations", LISTS, _file("a.tsv.gz", oracles.translations, lambda data: gzip.compress(data, 1))),
     Target("ppdb", PPDB, _file("a.txt", oracles.paraphrases)),
-    Target("tei", TEI, _file("a.tei", oracles.pairs)),
-    Target("graphml", GRAPHML, _file("a.graphml", oracles.pairs)),
-    Target("gml", GML, _file("a.gml", oracles.pairs)),
-    Target("edgelist", EDGES, _file("a.edgelist", oracles.pairs)),
     Target("pairs.jsonl", PAIR_ROWS, _file("a.jsonl", oracles.pairs)),
     Target("pairs.parquet", PAIR_TABLE, _file("a.parquet", oracles.pairs)),
 ]
@@ -205,7 +191,7 @@ def _saved_tokens(folder: Path) -> None:
     storage.save(folder / "m", "tokens", saved.settings, saved.arrays)
 
 
-STATE = {"theta": np.arange(6, dtype=np.float32).reshape(3, 2), "note": np.ones(3, np.float32)}
+STATE = {"theta": np.arange(6, dtype=np.float32).reshape(3, 2), "accumulator": np.ones(3, np.float32)}
 
 
 def _saved_checkpoint(folder: Path) -> None:
@@ -225,9 +211,9 @@ def _arrays(folder: Path) -> Path:
 
 
 def _halves(folder: Path) -> tuple[bytes, bytes]:
-    whole = _arrays(folder).read_bytes()
-    end = 8 + int.from_bytes(whole[:8], "little")
-    return whole[8:end], whole[end:]
+    file_bytes = _arrays(folder).read_bytes()
+    end = 8 + int.from_bytes(file_bytes[:8], "little")
+    return file_bytes[8:end], file_bytes[end:]
 
 
 def _with_manifest(use: Callable[[Path], None]) -> Read:
@@ -248,11 +234,11 @@ def _with_arrays(use: Callable[[Path], None], make: Callable[[bytes, bytes, byte
             was[folder] = (*_halves(model), json.loads(_manifest(model)))
             _arrays(model).unlink()
         header, values, manifest = was[folder]
-        whole = make(data, header, values)
+        file_bytes = make(data, header, values)
         name = "arrays-" + "0" * 32 + ".safetensors"
-        (model / name).write_bytes(whole)
-        said = manifest | {"arrays": {"file": name, "bytes": len(whole)}}
-        (model / storage.MANIFEST).write_text(json.dumps(said))
+        (model / name).write_bytes(file_bytes)
+        content = manifest | {"arrays": {"file": name, "bytes": len(file_bytes)}}
+        (model / storage.MANIFEST).write_text(json.dumps(content))
         use(model)
 
     return read
@@ -269,9 +255,9 @@ def _use_checkpoint(folder: Path) -> None:
 
 
 def _use_results(folder: Path) -> None:
-    found = Results(folder).get("k", 1)
-    if found is not None:
-        oracles.outcome(found)
+    parsed = Results(folder).get("k", 1)
+    if parsed is not None:
+        oracles.outcome(parsed)
 
 
 def _saved(name: str, save: Callable[[Path], None], use: Callable[[Path], None]) -> list[Target]:

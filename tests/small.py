@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex.problem import Problem, make_problem
-from laplex.rows import Rows
+from laplex.model.problem import Problem, make_problem
+from laplex.model.rows import Rows
 
 YEARS = ("2000", "2001", "2003")
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex.rows import Rows
-from laplex.tokens import Slices
+from laplex.model.rows import Rows
+from laplex.text.tokens import Slices
 
 TOPICS = 6
 PLANTED = ("w6", "w7")  # change places in the speech of the party R, if asked for

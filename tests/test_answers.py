@@ -8,8 +8,8 @@ import speakers
 from typer.testing import CliRunner
 
 import laplex as lx
-from laplex import posterior
-from laplex.cli import app
+from laplex import inference as posterior
+from laplex.cli.app import app
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 

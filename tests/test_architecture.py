@@ -1,79 +1,53 @@
-"""The shape of the package: who imports whom, what an import costs, and whether the README is true."""
+"""The shape of the package: which room imports which, what an import costs, and whether the README is true."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import laplex
 
-ORDER = [
+# A room imports only from itself and from those before it. "laplex" is the package itself, `import laplex`.
+ROOMS = [
     "errors",
-    "card",
-    "progress",
-    "world",
-    "storage",
-    "checkpoint",
-    "word2vec",
-    "pages",
-    "formats",
-    "sources",
-    "periods",
-    "tokenizer",
-    "parts",
-    "corpus",
-    "vocabulary",
-    "ingest",
-    "tokens",
-    "demo",
-    "rows",
-    "graph",
+    "runtime",
+    "text",
     "lexicons",
-    "priors",
     "model",
-    "filling",
-    "elimination",
-    "problem",
-    "objective",
     "engines",
-    "vectors",
     "questions",
-    "answers",
     "plots",
-    "exchange",
     "embeddings",
-    "provenance",
-    "pretrained",
+    "fitting",
+    "inference",
     "evaluation",
-    "training",
-    "rotation",
     "baselines",
-    "posterior",
-    "tuning",
-    "stability",
-    "report",
+    "reports",
     "explorer",
-    "laplex",  # the package itself, which brings together all but the command line
+    "laplex",
     "cli",
 ]
-# tests fit models, which are asked for tests; a report is asked of what it reports on
-BACKWARD = {("answers", "posterior"), ("embeddings", "report")}
 PACKAGE = Path(laplex.__file__).parent
-README = PACKAGE.parent.parent / "README.md"
+FILES = sorted({*PACKAGE.rglob("*.py")} - {PACKAGE / "__init__.py", PACKAGE / "__main__.py"})
+ROOT = PACKAGE.parent.parent
+README = ROOT / "README.md"
 
 
-def module_of(path):
-    """The module that a file belongs to; a folder of files is one module."""
+def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imports(path):
-    """The modules of laplex that a file imports, wherever in it."""
+def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the room of every import from laplex in a file, also of those within functions."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}, line {node.lineno}: a relative import"
@@ -85,27 +59,85 @@ def imports(path):
         for name in names:
             package, _, rest = name.partition(".")
             if package == "laplex":
-                inner = rest.split(".")[0]
-                yield inner if inner in MODULES else "laplex"
+                room = rest.partition(".")[0]
+                yield node.lineno, room if room in ROOMS else "laplex"
 
 
-FILES = sorted({*PACKAGE.rglob("*.py")} - {PACKAGE / "__init__.py", PACKAGE / "__main__.py"})
-MODULES = {module_of(path) for path in FILES}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_to_the_left(path):
-    module = module_of(path)
-    assert module in ORDER, f"{module} has no place in the order of modules"
-    wrong = [name for name in imports(path) if ORDER.index(name) > ORDER.index(module)]
-    wrong = [name for name in wrong if (module, name) not in BACKWARD]
+def test_rooms_import_only_from_rooms_before_them():
+    assert {room_of(path) for path in FILES} == {*ROOMS} - {"laplex"}
+    wrong = [
+        f"{path.relative_to(PACKAGE)}, line {line}: {room}"
+        for path in FILES
+        for line, room in imported_rooms(path)
+        if ROOMS.index(room) > ROOMS.index(room_of(path))
+    ]
     assert wrong == []
 
 
-def test_the_import_of_a_module_is_seen_wherever_it_stands(tmp_path):
+def test_no_import_is_hidden_from_the_check_of_rooms():
+    """`import_module` with a name of laplex would be one; a package may load modules of its own that way."""
+    hidden = [
+        f"{path.relative_to(PACKAGE)}, line {node.lineno}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+        and "laplex" in ast.unparse(node).replace(f"laplex.{room_of(path)}", "")
+    ]
+    assert hidden == []
+
+
+def test_an_import_is_seen_wherever_it_stands(tmp_path):
     path = tmp_path / "a.py"
-    path.write_text("import numpy\ndef f():\n  from laplex import cli, read\n  import laplex.tokens as t\n")
-    assert list(imports(path)) == ["cli", "laplex", "tokens"]
+    path.write_text("import numpy\ndef f():\n  from laplex import cli, read\n  import laplex.text.tokens as t\n")
+    assert list(imported_rooms(path)) == [(3, "cli"), (3, "laplex"), (4, "text")]
+
+
+def test_the_top_level_holds_rooms_and_few_files():
+    assert len(list(PACKAGE.glob("*.py"))) <= 5
+
+
+def test_the_tree_of_the_readme_names_every_room():
+    tree = README.read_text().partition("src/laplex/")[2]
+    missing = [room for room in ROOMS if room != "laplex" and not re.search(rf"\b{room}(/|\.py)", tree)]
+    assert missing == []
+
+
+def test_no_module_is_hidden_by_a_function_of_its_name():
+    """`laplex.X.Y` is the module Y, whatever `laplex.X` exports, also where it exports by `__getattr__`."""
+    hidden = []
+    for path in FILES:
+        name = ".".join(("laplex", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        module = importlib.import_module(name)
+        parent, _, last = name.rpartition(".")
+        package = sys.modules[parent]
+        values = [getattr(package, last, module)]
+        with contextlib.suppress(AttributeError):
+            values.append(package.__getattr__(last))
+        hidden += [name for value in values if value is not module]
+    assert hidden == []
+
+
+def test_no_two_classes_share_a_name():
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(PACKAGE)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_prose_is_ordinary_english():
+    """Phrases that puzzled readers: what "comes in" and "goes out", and numbers that are "so many"."""
+    puzzling = re.compile(r"\bcomes? in[,;:]|\bgoes? (in|out)[,;:]|\bgo(es)? out\b|\bso many\b", re.IGNORECASE)
+    pages = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.html"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
+    found = [
+        f"{page.relative_to(ROOT)}, line {number}: {line.strip()}"
+        for page in pages
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if puzzling.search(line)
+    ]
+    assert found == []
 
 
 def test_importing_laplex_does_not_import_what_is_slow():
@@ -129,6 +161,7 @@ def reader(tmp_path_factory):
     return tmp_path_factory.mktemp("reader"), {"__name__": "__main__"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", list(blocks(README)))
 def test_the_examples_of_the_readme_run(block, reader, monkeypatch):
     folder, defined = reader

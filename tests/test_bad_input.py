@@ -172,8 +172,8 @@ def test_an_unreadable_file_or_folder(locked, public, refused, as_nobody):
 @pytest.mark.parametrize(("ending", "compress"), [("gz", gzip.compress), ("zst", zstd.compress)])
 @pytest.mark.parametrize("damage", ["truncated", "not compressed"])
 def test_a_damaged_archive(ending, compress, damage, write, refused):
-    whole = compress(b"text\n" + os.urandom(50_000).hex().encode())
-    path = write(f"a.csv.{ending}", whole[: len(whole) // 2] if damage == "truncated" else b"text\na\n")
+    compressed = compress(b"text\n" + os.urandom(50_000).hex().encode())
+    path = write(f"a.csv.{ending}", compressed[: len(compressed) // 2] if damage == "truncated" else b"text\na\n")
     refused(path, f'"{path}" cannot be decompressed')
 
 
@@ -365,6 +365,7 @@ def test_a_bad_line_of_json(line, message, before, write, refused):
 # Size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])
 def test_a_line_of_100_megabytes(name, write):
     words = "".join(f"{number:099} " for number in range(1000))
@@ -373,6 +374,7 @@ def test_a_line_of_100_megabytes(name, write):
     assert (len(read), read.documents, len(read.vocabularies[0])) == (1_000_000, 1, 1000)
 
 
+@pytest.mark.slow
 def test_a_million_empty_documents(write):
     path = write("a.txt", "\n" * 999_999 + "word\n")
     read = lx.Tokens.of(lx.read(path), min_count=1)
@@ -396,6 +398,7 @@ def small_disk(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [400, 25], ids=["while reading", "while writing"])
 def test_a_full_disk(tokens, small_disk):
     corpus = lx.read([{"text": ["word"] * tokens}] * 10_000)

@@ -11,6 +11,7 @@ from invented import made, normal, rotation
 
 import laplex as lx
 from laplex import baselines
+from laplex.text.tokens import Slices
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 10_000)
@@ -111,6 +112,17 @@ def test_one_slice_can_be_taken_out():
     assert (part.columns, part.count("3")) == ((), 1)
     with pytest.raises(lx.InputError, match="say which slice"):
         baselines.only(whole)
+
+
+def test_one_slice_keeps_its_deviations():
+    deviations = np.random.default_rng(0).uniform(0.1, 2.0, (90, 4)).astype(np.float32)
+    words = lx.Vocabulary([str(i) for i in range(30)], np.ones(30, np.int64))
+    slices = Slices(("party",), (("D",), ("R",)), np.empty(0, np.int32))
+    counts, vectors, contexts = [np.ones((2, 30), np.int64)], [normal(0, 2, 30, 4)], [normal(1, 30, 4)]
+    both = lx.Embeddings.of([words], vectors, slices=slices, counts=counts, contexts=contexts, spread=deviations)
+    taken = baselines.only(both, party="R")
+    np.testing.assert_array_equal(taken.deviation("7"), both.deviation("7", party="R"))
+    np.testing.assert_array_equal(taken.spread, deviations[30:])
 
 
 # Maps between languages

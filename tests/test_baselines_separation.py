@@ -40,6 +40,7 @@ def planted():
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [baselines.independent, baselines.compass])
 def test_words_that_swap_their_roles_are_found(method):
     found = method(model(), small.corpus(planted()), **OPTIONS)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import laplex as lx
-from laplex.card import ROWS, card
-from laplex.tokens import Slices
+from laplex.runtime.display import CARD_ROWS, card
+from laplex.text.tokens import Slices
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'
@@ -56,9 +56,9 @@ def test_a_corpus_is_counted_only_if_it_was_before():
         *("documents", "not counted yet: print it to do so"),
     ]
     corpus.summary(quiet=True)
-    told = shown(corpus)
-    assert told[1:5] == ["documents", "2", "tokens", "3"]
-    assert told[5:] == ["party", f"{IMAGE} (1), {SCRIPT} (1)"]
+    texts = shown(corpus)
+    assert texts[1:5] == ["documents", "2", "tokens", "3"]
+    assert texts[5:] == ["party", f"{IMAGE} (1), {SCRIPT} (1)"]
 
 
 def test_the_languages_of_a_corpus_are_shown():
@@ -79,19 +79,19 @@ def test_the_demo_has_a_name_and_no_path():
 
 def test_a_model_shows_all_its_choices():
     model = lx.Model(vary=[SCRIPT], prior=lx.Ridge(1.0) + lx.Groups(SCRIPT, 10.0), dimensions=50)
-    told = shown(model)
-    assert told[1:4] == ["prior", repr(lx.Ridge(1.0)), repr(lx.Groups(SCRIPT, 10.0))]
-    pairs = dict(zip(told[4::2], told[5::2]))
+    texts = shown(model)
+    assert texts[1:4] == ["prior", repr(lx.Ridge(1.0)), repr(lx.Groups(SCRIPT, 10.0))]
+    pairs = dict(zip(texts[4::2], texts[5::2]))
     assert pairs["vary"] == SCRIPT
     assert pairs["dimensions"] == "50"
     assert pairs["subsample"] == "0.001"
 
 
 def test_embeddings_show_their_slices():
-    told = shown(embeddings())
-    assert told[:5] == [f"Embeddings by party, {IMAGE}", "words", "3", "dimensions", "4"]
-    assert told[5:] == ["party", IMAGE, "tokens", SCRIPT, "2000", "6", SCRIPT, "2001", "6"]
-    assert "… and 8 more" in shown(embeddings(years=ROWS + 8))
+    texts = shown(embeddings())
+    assert texts[:5] == [f"Embeddings by party, {IMAGE}", "words", "3", "dimensions", "4"]
+    assert texts[5:] == ["party", IMAGE, "tokens", SCRIPT, "2000", "6", SCRIPT, "2001", "6"]
+    assert "… and 8 more" in shown(embeddings(years=CARD_ROWS + 8))
     assert "3 of en, 3 of it" in shown(embeddings(languages=("en", "it")))
 
 
@@ -99,8 +99,8 @@ def test_fitted_embeddings_show_how_they_were_fitted():
     rows = [{"text": "a b c d " * 5} for _ in range(20)]
     model = lx.Model(dimensions=4, subsample=0)
     fitted = lx.fit(model, lx.read(rows), min_count=1, epochs=2, holdout=0.2, threads=1, quiet=True)
-    told = shown(fitted)
-    pairs = dict(zip(told[1::2], told[2::2]))
+    texts = shown(fitted)
+    pairs = dict(zip(texts[1::2], texts[2::2]))
     assert pairs["prior"] == repr(model.prior)
     assert pairs["training"] == f"2 epochs, held-out log likelihood {fitted.history['held_out'].iloc[-1]:.3f} a token"
 

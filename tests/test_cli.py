@@ -1,4 +1,4 @@
-"""The command line, run as a user runs it."""
+"""The command line: what every command prints and writes, and how it ends."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import gzip
 import signal
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import laplex as lx
-from laplex.tokens import Slices
+from laplex.cli import app, main
+from laplex.text.tokens import Slices
 
 QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "trajectory", "project"]
 COMMANDS = [
@@ -31,15 +34,31 @@ COMMANDS = [
 ]
 
 
+class Finished(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 @pytest.fixture
-def laplex():
-    """Run laplex and give back its exit code and what it wrote."""
+def laplex(monkeypatch, capfd):
+    """Run a command in this process, and return its exit code and output."""
 
     def run(*arguments):
-        command = [sys.executable, "-m", "laplex", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=180)
+        monkeypatch.setattr(sys, "argv", ["laplex", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        return Finished(code, *capfd.readouterr())
 
     return run
+
+
+def in_a_process(*arguments):
+    command = [sys.executable, "-m", "laplex", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=180)
 
 
 @pytest.fixture
@@ -47,8 +66,8 @@ def path(write):
     return write("speeches.csv", "speech,party,date\na b a,D [x],2010-05-03\nb,R,2011-01-01\n,R,2011-01-01\n")
 
 
-def test_version(laplex):
-    assert laplex("--version").stdout == f"laplex {lx.__version__}\n"
+def test_version():
+    assert in_a_process("--version").stdout == f"laplex {lx.__version__}\n"
 
 
 def test_info_shows_documents_tokens_and_columns(laplex, path):
@@ -82,7 +101,7 @@ def test_fit_saves_a_model_that_loads(laplex, write, tmp_path):
     assert len(fitted.history) == 2
 
 
-def test_fit_with_a_user_s_error_writes_nothing(laplex, path, tmp_path):
+def test_fit_with_wrong_input_writes_nothing(laplex, path, tmp_path):
     result = laplex(
         "fit", path, "--text", "speech", "--group", "party", "--min-count", "99", "--out", tmp_path / "model"
     )
@@ -91,7 +110,8 @@ def test_fit_with_a_user_s_error_writes_nothing(laplex, path, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_demo_fits_shows_words_and_keeps_the_model(laplex, tmp_path):
+@pytest.mark.slow
+def test_demo_fits_shows_words_and_saves_the_model(laplex, tmp_path):
     result = laplex("demo", "--quiet", "--out", tmp_path / "union")
     assert result.returncode == 0
     assert result.stderr == ""
@@ -101,7 +121,7 @@ def test_demo_fits_shows_words_and_keeps_the_model(laplex, tmp_path):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A model by party and year whose every vector is known."""
+    """A model by party and year with random vectors."""
     folder = tmp_path_factory.mktemp("models") / "model"
     words = ["tax", "[bold]", "=cmd", "rich", "poor", "oak", "elm", "ash", "sun", "sea"]
     keys = tuple((party, year) for party in "DR" for year in ("2000", "2001", "2002"))
@@ -195,8 +215,8 @@ def test_evaluate_scores_models_side_by_side(laplex, model, tmp_path, write):
     scores = read_csv(tmp_path / "scores.csv")
     expected = lx.evaluation.similarity(lx.load(model), sets, party="D", year="2000")
     for name in ("model", "copy"):
-        own = scores[scores["model"] == name]
-        np.testing.assert_allclose(own["spearman"], expected["spearman"])
+        of_model = scores[scores["model"] == name]
+        np.testing.assert_allclose(of_model["spearman"], expected["spearman"])
     assert laplex("evaluate", model, model, *chosen).returncode == 1
 
 
@@ -204,32 +224,39 @@ def test_pairs_come_from_definitions(laplex, write, tmp_path):
     path = write("words.tsv", "word\tdefinition\ndog\ta barking animal\nanimal\tsuch as a dog\ncat\ta small animal\n")
     result = laplex("pairs", path, "--out", tmp_path / "strong.tsv", "--weak", tmp_path / "weak.tsv")
     assert result.returncode == 0, result.stderr
-    found = lx.lexicons.definitions(path)
-    assert result.stdout.strip() == found.summary().strip()
+    definitions = lx.lexicons.definitions(path)
+    assert result.stdout.strip() == definitions.summary().strip()
     strong = lx.lexicons.read_pairs(tmp_path / "strong.tsv")
     assert {frozenset(pair) for pair in zip(strong.left, strong.right)} == {frozenset(("dog", "animal"))}
     weak = lx.lexicons.read_pairs(tmp_path / "weak.tsv")
     assert {"cat", "animal"} in [set(pair) for pair in zip(weak.left, weak.right)]
 
 
-def test_cache_tells_what_it_holds_and_clears_it(laplex, path, cache):
-    assert laplex("cache").stdout == f"0 corpora, 0.0 MB, in {cache}\n"
+def test_cache_shows_its_contents_and_clears_them(laplex, path, cache):
+    assert laplex("cache").stdout == f"0 corpora and 0 label-free fits, 0.0 MB, in {cache}\n"
     lx.Tokens.of(lx.read(path, text="speech"), min_count=1)
-    (cache / "mine").touch()
-    assert laplex("cache").stdout == f"1 corpora, 0.0 MB, in {cache}\n"
-    assert laplex("cache", "--clear").stdout == f"1 corpora, 0.0 MB, deleted from {cache}\n"
-    assert [file.name for file in cache.iterdir()] == ["mine"]
+    vectors = lx.Embeddings.of([lx.Vocabulary(["tax"], np.ones(1, int))], [np.ones((1, 3))])
+    vectors.save(cache / "pooled-1", kind="pooled")
+    (cache / "unrelated").touch()
+    (cache / "tokens-notes").mkdir()
+    (cache / "tokens-notes" / "mine.txt").touch()
+    vectors.save(cache / "mine")
+    counts = "1 corpora and 1 label-free fits, 0.0 MB"
+    assert laplex("cache").stdout == f"{counts}, in {cache}\n"
+    assert laplex("cache", "--clear").stdout == f"{counts}, deleted from {cache}\n"
+    assert sorted(file.name for file in cache.iterdir()) == ["mine", "tokens-notes", "unrelated"]
+    assert (cache / "tokens-notes" / "mine.txt").exists()
 
 
-def test_an_error_is_one_line(laplex):
-    result = laplex("info", "none[1].csv")
+def test_an_error_is_one_line():
+    result = in_a_process("info", "none[1].csv")
     assert result.returncode == 1
     assert result.stderr == 'laplex: there is no file "none[1].csv"\n'
     assert result.stdout == ""
 
 
-def test_debug_shows_the_traceback(laplex):
-    result = laplex("info", "none.csv", "--debug")
+def test_debug_shows_the_traceback():
+    result = in_a_process("info", "none.csv", "--debug")
     assert result.returncode == 1
     assert result.stderr.startswith("Traceback")
     assert result.stderr.endswith('InputError: there is no file "none.csv"\n')
@@ -242,9 +269,13 @@ def test_wrong_usage_exits_with_2(laplex, arguments):
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_every_command_has_an_example(laplex, command):
-    assert f"Example: laplex {command}" in laplex(command, "--help").stdout
+def test_the_help_of_every_command_has_an_example_and_complete_phrases(laplex):
+    for command in COMMANDS:
+        assert f"Example: laplex {command}" in laplex(command, "--help").stdout
+    for command in typer.main.get_command(app.app).commands.values():
+        helps = [command.help, *(parameter.help for parameter in command.params if parameter.name != "help")]
+        assert [text for text in helps if not text or not text.rstrip().endswith((".", "..."))] == [], command.name
+        assert [text for text in helps if len(text.split()) < 3] == [], command.name
 
 
 def test_help_lists_every_command(laplex):
@@ -252,6 +283,7 @@ def test_help_lists_every_command(laplex):
     assert all(f" {command} " in result.stdout for command in COMMANDS)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_with_one_line_and_leaves_nothing(write, cache, tmp_path):
     block = gzip.compress(b"a long text that takes a while to read,D\n" * 200_000)
     path = write("large.csv.gz", gzip.compress(b"text,party\n") + block * 200)
@@ -259,17 +291,17 @@ def test_ctrl_c_stops_with_one_line_and_leaves_nothing(write, cache, tmp_path):
     process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
     assert process.stderr.readline().startswith("reading:")  # the first sign of progress, after two seconds
     process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=20)
-    assert (process.returncode, out, said) == (130, "", "laplex: stopped\n")
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "laplex: stopped\n")
     assert list(cache.iterdir()) == []
 
 
-def test_a_reader_that_has_gone_is_no_error(path):
+def test_a_closed_pipe_is_no_error(path):
     command = f"{sys.executable} -m laplex info {path} --text speech | true"
     assert subprocess.run(command, shell=True, capture_output=True, text=True).stderr == ""
 
 
-def test_info_of_chosen_columns_passes_over_the_others(laplex, write):
+def test_info_of_chosen_columns_ignores_the_others(laplex, write):
     path = write("a.jsonl", '{"text": "so it is", "party": "D", "votes": {"yes": 3}}\n')
     assert "neither text nor a number" in laplex("info", path).stderr
     assert "D (1)" in laplex("info", path, "--column", "party").stdout

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import laplex as lx
-from laplex.corpus import in_order
 
 
 @pytest.fixture
@@ -143,12 +142,6 @@ def test_the_parts_of_a_sum_must_have_the_same_metadata(documents):
 def test_a_corpus_with_a_language_does_not_add_to_one_without(documents):
     with pytest.raises(lx.InputError, match="the other has none"):
         lx.read(documents, language="en") + lx.read(documents)
-
-
-def test_values_are_in_the_order_of_numbers_or_of_the_alphabet():
-    assert in_order(["10", "9", "1.5", "-2"]) == ["-2", "1.5", "9", "10"]
-    assert in_order(["b", "10", "9"]) == ["10", "9", "b"]
-    assert in_order(["2", "nan", "1"]) == in_order(["nan", "1", "2"]) == ["1", "2", "nan"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from gensim.models import KeyedVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,9 +51,9 @@ def by_hand(rows, ignored, min_length=2):
 
 
 def test_strong_is_each_in_the_other_and_weak_is_one_in_the_other():
-    found = definitions(ROWS)
-    assert triples(found.strong) == {("car", "vehicle"): 1, ("truck", "vehicle"): 1}
-    weak = triples(found.weak)
+    result = definitions(ROWS)
+    assert triples(result.strong) == {("car", "vehicle"): 1, ("truck", "vehicle"): 1}
+    weak = triples(result.weak)
     assert weak["car", "wheels"] == weak["wheel", "car"] == 1
     assert not {("wheels", "car"), ("car", "vehicle"), ("vehicle", "car"), ("car", "car")} & set(weak)
     assert all(word not in stop_words("en") for pair in weak for word in pair)
@@ -62,15 +61,15 @@ def test_strong_is_each_in_the_other_and_weak_is_one_in_the_other():
 
 def test_the_weight_is_how_many_definitions_agree():
     rows = [("a1", "b1 b1"), ("a1", "b1 too"), ("a1", "with b1"), ("b1", "a1"), ("b1", "an a1 c1"), ("b1", "c1")]
-    found = definitions(rows)
-    assert triples(found.strong) == {("a1", "b1"): 2}  # three one way, two the other
-    assert triples(found.weak) == {("b1", "c1"): 2}
+    result = definitions(rows)
+    assert triples(result.strong) == {("a1", "b1"): 2}  # three one way, two the other
+    assert triples(result.weak) == {("b1", "c1"): 2}
 
 
 def test_a_definition_that_is_repeated_counts_once():
-    found = definitions([("a1", "b1"), ("a1", "b1"), ("a1", "b1!")])
-    assert triples(found.weak) == {("a1", "b1"): 2}
-    assert (found.rows, found.repeated, found.several) == (3, 1, 0)
+    result = definitions([("a1", "b1"), ("a1", "b1"), ("a1", "b1!")])
+    assert triples(result.weak) == {("a1", "b1"): 2}
+    assert (result.rows, result.repeated, result.several) == (3, 1, 0)
 
 
 def test_definitions_of_all_sources_are_taken_together():
@@ -86,12 +85,12 @@ TEXTS = st.lists(WORDS, max_size=6).map(", ".join)
 @settings(max_examples=150)
 @given(st.lists(st.tuples(WORDS, TEXTS), min_size=1, max_size=25), st.integers(1, 4))
 def test_pairs_are_those_counted_by_hand(rows, min_length):
-    found = definitions(rows, min_length=min_length)
+    result = definitions(rows, min_length=min_length)
     strong, weak = by_hand(rows, stop_words("en"), min_length)
-    assert triples(found.strong) == strong
-    assert triples(found.weak) == weak
-    assert found.strong.left == sorted(found.strong.left)
-    assert found.rows == len(rows)
+    assert triples(result.strong) == strong
+    assert triples(result.weak) == weak
+    assert result.strong.left == sorted(result.strong.left)
+    assert result.rows == len(rows)
 
 
 def test_many_batches_are_one_list():
@@ -99,10 +98,10 @@ def test_many_batches_are_one_list():
     rows = [
         (f"w{random.integers(3000)}", " ".join(f"w{k}" for k in random.integers(0, 3000, 12))) for _ in range(20_000)
     ]
-    found = definitions(rows)
+    result = definitions(rows)
     strong, weak = by_hand(rows, ())
-    assert triples(found.strong) == strong
-    assert triples(found.weak) == weak
+    assert triples(result.strong) == strong
+    assert triples(result.weak) == weak
     assert len(strong) > 1000
 
 
@@ -124,11 +123,11 @@ def test_many_batches_are_one_list():
 )
 def test_files(tmp_path, name, write_file):
     write_file(tmp_path / name)
-    expected, found = definitions(ROWS), definitions(tmp_path / name)
-    assert triples(found.strong) == triples(expected.strong)
-    assert triples(found.weak) == triples(expected.weak)
-    assert found.summary() == expected.summary()
-    assert name in found.strong.name
+    expected, result = definitions(ROWS), definitions(tmp_path / name)
+    assert triples(result.strong) == triples(expected.strong)
+    assert triples(result.weak) == triples(expected.weak)
+    assert result.summary() == expected.summary()
+    assert name in result.strong.name
 
 
 @pytest.mark.parametrize(
@@ -148,9 +147,9 @@ def test_files(tmp_path, name, write_file):
     ids=lambda source: type(source).__name__,
 )
 def test_frames_dicts_tuples_and_lists_of_them(source):
-    expected, found = definitions(ROWS), definitions(source)
-    assert triples(found.weak) == triples(expected.weak)
-    assert triples(found.strong) == triples(expected.strong)
+    expected, result = definitions(ROWS), definitions(source)
+    assert triples(result.weak) == triples(expected.weak)
+    assert triples(result.strong) == triples(expected.strong)
 
 
 def test_paths_in_a_list(write):
@@ -159,15 +158,15 @@ def test_paths_in_a_list(write):
 
 
 def test_a_comma_in_a_definition_without_quotes(write):
-    found = definitions(write("a.csv", "car,a vehicle, a cart\nvehicle,a car\n"))
-    assert triples(found.weak) == {("car", "cart"): 1}
+    result = definitions(write("a.csv", "car,a vehicle, a cart\nvehicle,a car\n"))
+    assert triples(result.weak) == {("car", "cart"): 1}
 
 
 def test_words_are_those_of_the_tokenizer():
     corpus = lx.read([{"text": "Straßen-Bahn naïve 1984 don't"}])
     words = set(lx.Tokens.of(corpus, min_count=1, quiet=True).vocabularies[0].words)
-    found = definitions({"Tram": "Straßen-Bahn naïve 1984 don't"}, stop_words=[], min_length=1)
-    assert set(found.weak.right) == words
+    result = definitions({"Tram": "Straßen-Bahn naïve 1984 don't"}, stop_words=[], min_length=1)
+    assert set(result.weak.right) == words
 
 
 def test_the_tokenizer_of_a_corpus_can_be_given():
@@ -178,27 +177,27 @@ def test_the_tokenizer_of_a_corpus_can_be_given():
 
 
 def test_headwords_of_several_words_are_skipped_and_counted():
-    found = definitions([("motor car", "a vehicle"), ("t-shirt", "a shirt"), ("...", "dots"), ("car", "a vehicle")])
-    assert triples(found.weak) == {("car", "vehicle"): 1}
-    assert (found.several, found.skipped, found.words) == (3, 3, 1)
+    result = definitions([("motor car", "a vehicle"), ("t-shirt", "a shirt"), ("...", "dots"), ("car", "a vehicle")])
+    assert triples(result.weak) == {("car", "vehicle"): 1}
+    assert (result.several, result.skipped, result.words) == (3, 3, 1)
 
 
 def test_rows_without_a_value_are_skipped():
     frame = pd.DataFrame({"word": ["car", None, "cart"], "definition": ["a vehicle", "nothing", None]})
-    found = definitions(frame)
-    assert triples(found.weak) == {("car", "vehicle"): 1}
-    assert found.several == 1
+    result = definitions(frame)
+    assert triples(result.weak) == {("car", "vehicle"): 1}
+    assert result.several == 1
 
 
 def test_nothing_but_weak_pairs():
-    found = definitions({"car": "a vehicle"})
-    assert len(found.strong) == 0
-    assert found.strong.to_frame().columns.tolist() == ["left", "right", "weight"]
+    result = definitions({"car": "a vehicle"})
+    assert len(result.strong) == 0
+    assert result.strong.to_frame().columns.tolist() == ["left", "right", "weight"]
 
 
 def test_nothing_but_stop_words():
-    found = definitions({"the": "a car", "car": "it is what it is"})
-    assert len(found.strong) == len(found.weak) == 0
+    result = definitions({"the": "a car", "car": "it is what it is"})
+    assert len(result.strong) == len(result.weak) == 0
 
 
 @pytest.mark.parametrize(
@@ -236,62 +235,23 @@ def test_stop_words_of_ones_own(write):
     assert set(definitions(rows, language="xx", stop_words=[]).weak.right) == right - {"a"}
 
 
-def promoted_by_hand(weak, vectors, k):
-    words = [word for word in {w for pair in weak for w in pair} if word in vectors]
-    unit = {word: vectors[word] / np.linalg.norm(vectors[word]) for word in words}
-
-    def nearest(word):
-        others = sorted((w for w in words if w != word), key=lambda other: -unit[word] @ unit[other])
-        return others[:k]
-
-    return {(a, b) for a, b in weak if a in unit and b in unit and b in nearest(a) and a in nearest(b)}
-
-
-@pytest.mark.parametrize("k", [1, 3, 10, 1000])
-def test_promotion_takes_words_that_are_near_each_other(k, monkeypatch):
-    monkeypatch.setattr("laplex.lexicons.promotion.BLOCK", 300)  # several blocks
-    random = np.random.default_rng(3)
-    rows = {f"w{i}": " ".join(f"w{j}" for j in random.integers(0, 80, 6)) for i in range(60)}
-    vectors = {f"w{i}": random.standard_normal(5) for i in range(70)}  # some words have none
-    plain = definitions(rows)
-    found = definitions(rows, promote=k, vectors=vectors)
-    expected = promoted_by_hand(set(triples(plain.weak)) | set(triples(plain.strong)), vectors, k)
-    expected = {pair for pair in expected if pair in triples(plain.weak)}
-    assert expected
-    assert set(triples(found.strong)) == set(triples(plain.strong)) | expected
-    assert set(triples(found.weak)) == set(triples(plain.weak)) - expected
-    assert found.promoted == len(expected)
-    assert all(triples(found.strong)[pair] == triples(plain.weak)[pair] for pair in expected)
-    names, matrix = list(vectors), np.array(list(vectors.values()))
-    keyed = KeyedVectors(5)
-    keyed.add_vectors(names, matrix)
-    for same in ((names, matrix), keyed):
-        assert triples(definitions(rows, promote=k, vectors=same).strong) == triples(found.strong)
-
-
-def test_a_vector_of_zeros_is_near_nothing():
-    rows = {"a1": "b1", "c1": "d1"}
-    vectors = {"a1": [0, 0], "b1": [1, 0], "c1": [0, 1], "d1": [0, 2]}
-    assert triples(definitions(rows, promote=1, vectors=vectors).strong) == {("c1", "d1"): 1}
-
-
 def test_the_summary_has_all_counts():
-    found = definitions([*ROWS, ROWS[0]], promote=1, vectors={"wheel": [1, 0], "cart": [1, 0.1], "car": [-1, 0]})
-    assert found.summary() == (
+    result = definitions([*ROWS, ROWS[0]])
+    assert result.summary() == (
         "8 definitions, of 4 words\n"
         "2 skipped (1 of more than one word, 1 repeated)\n"
-        f"{len(found.strong)} strong pairs, 1 of them promoted\n"
-        f"{len(found.weak)} weak pairs"
+        f"{len(result.strong)} strong pairs\n"
+        f"{len(result.weak)} weak pairs"
     )
-    assert repr(found) == f"Definitions: {len(found.strong)} strong and {len(found.weak)} weak pairs"
+    assert repr(result) == f"Definitions: {len(result.strong)} strong and {len(result.weak)} weak pairs"
 
 
 def test_the_pairs_are_a_prior():
     rows = [{"text": "a car is a vehicle and a vehicle is a car"}]
     tokens = lx.Tokens.of(lx.read(rows), min_count=1, quiet=True)
-    found = definitions(ROWS)
+    result = definitions(ROWS)
     layout = lx.Embeddings.of(tokens.vocabularies, [np.zeros((len(tokens.vocabularies[0]), 2))]).rows
-    assert lx.Pairs(found.strong, 2.0, joins="word-context").graph(layout).edges == 2
+    assert lx.Pairs(result.strong, 2.0, joins="word-context").graph(layout).edges == 2
 
 
 def test_sixty_thousand_definitions_take_less_than_twenty_seconds():
@@ -302,9 +262,9 @@ def test_sixty_thousand_definitions_take_less_than_twenty_seconds():
         "word", definition=pl.concat_str(pl.lit("w"), pl.col("ids").cast(pl.List(pl.String)).list.join(" w"))
     )
     start = time.perf_counter()
-    found = definitions(rows)
+    result = definitions(rows)
     assert time.perf_counter() - start < 20
-    assert found.rows == 60_000
+    assert result.rows == 60_000
 
 
 @pytest.mark.parametrize(
@@ -361,19 +321,9 @@ def test_what_holds_no_definitions_is_refused(source, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"language": "xx"}, 'no stop words for language="xx", only for en, de'),
+        ({"language": "xx"}, 'no stop words for language="xx", only for de, en'),
         ({"stop_words": [7]}, "holds 7, which is not a word"),
         ({"stop_words": "nowhere.txt"}, "there is no file"),
-        ({"promote": 5}, "promote= and vectors= go together"),
-        ({"vectors": {"car": [1]}}, "promote= and vectors= go together"),
-        ({"promote": -1}, "promote=-1: give a number"),
-        ({"promote": 1.5}, "promote=1.5: give a number"),
-        ({"promote": 1, "vectors": {"nothing": [1]}}, "none of the .* words of the definitions has a vector"),
-        ({"promote": 1, "vectors": {"car": [1], "vehicle": [1, 2]}}, "not all of one length"),
-        ({"promote": 1, "vectors": {"car": ["x"]}}, "not numbers"),
-        ({"promote": 1, "vectors": {"car": [np.nan]}}, "not finite"),
-        ({"promote": 1, "vectors": (["car"], np.ones((2, 2)))}, r"1 words and a matrix of shape \(2, 2\)"),
-        ({"promote": 1, "vectors": 7}, "vectors= takes a dict"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
@@ -387,9 +337,9 @@ def test_any_bytes_give_definitions_or_an_input_error(tmp_path_factory, content,
     path = tmp_path_factory.mktemp("bytes") / f"a.{ending}"
     path.write_bytes(content)
     try:
-        found = definitions(path)
+        result = definitions(path)
     except lx.InputError as error:
         message = str(error)
     else:
-        message = found.strong.name
+        message = result.strong.name
     assert str(path) in message

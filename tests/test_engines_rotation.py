@@ -10,14 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import small
+from engine_runs import make_cpu, train
 from interruption import stopped_after
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import ortho_group
 
 import laplex as lx
-from laplex.engines import cpu, rotation
-from laplex.engines.kernels import ACC
-from laplex.objective import log_likelihood
+from laplex.engines import languages as rotation
+from laplex.engines.sampling import count_visits
+from laplex.engines.state import State
+from laplex.model.objective import log_likelihood
 
 WORDS = 30
 DIMENSIONS = 8
@@ -54,8 +56,8 @@ def fit(prior, corpus=None, **options):
 
 
 def run_first_epoch(turning):
-    state = cpu.initial(turning.apart, 1)
-    cpu.Cpu(turning.apart, state, piece=500).run(cpu.Epoch(0, 4, 0.3, 1, 1, 8, 8), lambda share: None)
+    state = State.initial(turning.apart, 1)
+    train(make_cpu(turning.apart, state, block=8, negatives=8), 1, of=4)
     return state
 
 
@@ -65,21 +67,21 @@ def run_first_epoch(turning):
 def test_edges_between_languages_are_told_from_those_within():
     prior = joined() + lx.Groups("party", 5.0) + lx.Pairs([("x1", "x5")], 2.0, language="x")
     problem = problem_of(prior, vary=["party"])
-    turning = rotation.find(problem)
+    turning = rotation.find_rotation(problem)
     assert len(turning.pull) == 12 * (2 + 1)  # in both slices, and as contexts
     assert turning.apart.graph.edges == problem.graph.edges - len(turning.pull)
     assert (turning.language[turning.first] != turning.language[turning.second]).all()
     graph = turning.apart.graph
     assert (turning.language[graph.first] == turning.language[graph.second]).all()
     np.testing.assert_array_equal(graph.diagonal, problem.graph.diagonal)
-    np.testing.assert_array_equal(turning.apart.twin, problem.twin)
+    np.testing.assert_array_equal(turning.apart.initial_row, problem.initial_row)
     np.testing.assert_array_equal(turning.apart.slot, problem.slot)
 
 
 def test_every_row_has_its_language_and_role():
     rows = small.layout(text(("x", "y", "z")), ["party", "year"])
     problem = problem_of(joined(languages=("x", "y", "z")), ("x", "y", "z"), ["party", "year"])
-    turning = rotation.find(problem)
+    turning = rotation.find_rotation(problem)
     for row in range(len(rows)):
         word, role, _ = rows.name(row)
         assert "xyz"[turning.language[problem.slot[row]]] == word[0]
@@ -97,9 +99,9 @@ def test_every_row_has_its_language_and_role():
 )
 def test_where_nothing_joins_languages_there_is_nothing_to_rotate(languages, prior):
     if languages == ("x",):
-        assert rotation.find(small.problem(small.documents(), prior)) is None
+        assert rotation.find_rotation(small.problem(small.documents(), prior)) is None
     else:
-        assert rotation.find(problem_of(prior, languages)) is None
+        assert rotation.find_rotation(problem_of(prior, languages)) is None
 
 
 def test_a_graph_of_ones_own_may_join_languages():
@@ -107,7 +109,7 @@ def test_a_graph_of_ones_own_may_join_languages():
     own.add_edge(("x0", "word", (), "x"), ("y0", "context", (), "y"), weight=2.0)
     own.add_edge(("x1", "word", (), "x"), ("y2", "word", (), "y"), weight=-3.0)
     own.add_edge(("x1", "word", (), "x"), ("x2", "word", (), "x"), weight=1.0)
-    turning = rotation.find(problem_of(lx.Ridge(1.0) + lx.Edges(lx.Graph.from_networkx(own), 5.0)))
+    turning = rotation.find_rotation(problem_of(lx.Ridge(1.0) + lx.Edges(lx.Graph.from_networkx(own), 5.0)))
     assert sorted(turning.pull) == [-15.0, 10.0]
     assert turning.apart.graph.edges == 1
 
@@ -119,14 +121,14 @@ def anchor(language, seed=0):
 
 
 def test_a_language_that_is_anchored_stays_and_the_other_turns():
-    turning = rotation.find(problem_of(joined() + anchor("y")))
-    assert set(turning.turns(run_first_epoch(turning))) == {0}
-    turning = rotation.find(problem_of(joined() + anchor("x")))
-    assert set(turning.turns(run_first_epoch(turning))) == {1}
+    turning = rotation.find_rotation(problem_of(joined() + anchor("y")))
+    assert set(turning.rotations(run_first_epoch(turning))) == {0}
+    turning = rotation.find_rotation(problem_of(joined() + anchor("x")))
+    assert set(turning.rotations(run_first_epoch(turning))) == {1}
 
 
 def test_two_anchored_languages_are_not_free_to_turn():
-    assert rotation.find(problem_of(joined() + anchor("x") + anchor("y"))) is None
+    assert rotation.find_rotation(problem_of(joined() + anchor("x") + anchor("y"))) is None
 
 
 # What the rotation does
@@ -140,9 +142,9 @@ def test_it_is_the_orthogonal_procrustes_of_centered_words_and_contexts():
     strengths = np.linspace(1.0, 5.0, 12)
     problem = problem_of(lx.Ridge(1.0) + lx.Translations(translations(12), strengths))
     rows = small.layout(text())
-    turning = rotation.find(problem)
+    turning = rotation.find_rotation(problem)
     state = run_first_epoch(turning)
-    theta = state.theta[:, :DIMENSIONS].astype(np.float64)
+    theta = state.theta.astype(np.float64)
     ends = []
     for language, name in enumerate("xy"):
         ids = [rows.vocabularies[language][f"{name}{k}"] for k in range(12)]
@@ -150,25 +152,25 @@ def test_it_is_the_orthogonal_procrustes_of_centered_words_and_contexts():
         ends.append(np.concatenate([(block - block.mean(0))[ids] for block in blocks]))
     weight = np.sqrt(np.tile(strengths, 2))[:, None]
     wanted = orthogonal_procrustes(weight * ends[1], weight * ends[0])[0]
-    found = turning.turns(state)
+    found = turning.rotations(state)
     assert list(found) == [1]
     np.testing.assert_allclose(found[1], wanted, atol=1e-8)
 
 
 def test_likelihood_lengths_and_step_sizes_are_as_before():
-    turning = rotation.find(problem_of(joined()))
+    turning = rotation.find_rotation(problem_of(joined()))
     state = run_first_epoch(turning)
-    before, note = state.theta.copy(), state.note.copy()
+    before, accumulator = state.theta.copy(), state.accumulator.copy()
     after = turning.join(state)
-    np.testing.assert_array_equal(after.note, note)
+    np.testing.assert_array_equal(after.accumulator, accumulator)
     apart = turning.apart
-    values = [log_likelihood(apart, theta[:, :DIMENSIONS].astype(np.float64))[0] for theta in (before, after.theta)]
+    values = [log_likelihood(apart, theta.astype(np.float64))[0] for theta in (before, after.theta)]
     assert values[0] == pytest.approx(values[1], rel=1e-5)
     np.testing.assert_allclose(np.linalg.norm(after.theta, axis=1), np.linalg.norm(before, axis=1), rtol=1e-5)
     turned = turning.language == 1
     assert np.abs(after.theta - before)[turned].max() > 0.01
     np.testing.assert_array_equal(after.theta[~turned], before[~turned])
-    assert not after.theta[:, DIMENSIONS:].any()
+    assert not after.memory[:, DIMENSIONS:].any()
 
 
 @pytest.mark.parametrize("links", [[("x", "y"), ("y", "z")], [("x", "z"), ("z", "y")], [("x", "y"), ("x", "z")]])
@@ -178,22 +180,22 @@ def test_three_languages_that_differ_by_rotations_alone_come_to_lie_on_each_othe
     prior = lx.Ridge(1.0)
     for one, two in links:
         prior = prior + lx.Translations(translations(WORDS, one, two), strength, languages=(one, two))
-    turning = rotation.find(problem_of(prior, ("x", "y", "z")))
+    turning = rotation.find_rotation(problem_of(prior, ("x", "y", "z")))
     rows = small.layout(text(("x", "y", "z")))
-    state = cpu.initial(turning.apart, 1)
-    state.note[:, ACC] = 1.0
+    state = State.initial(turning.apart, 1)
+    state.accumulator[:] = 1.0
     random = np.random.default_rng(3)
     words, contexts = random.standard_normal((2, WORDS, DIMENSIONS))
     for language, name in enumerate("xyz"):
         turn = ortho_group.rvs(DIMENSIONS, random_state=language)
         ids = [rows.vocabularies[language][f"{name}{k}"] for k in range(WORDS)]
         for block, start in ((words, rows.word_start(language, 0)), (contexts, rows.context_start(language))):
-            state.theta[turning.apart.slot[start + np.array(ids)], :DIMENSIONS] = block @ turn
-    turns = turning.turns(state)
+            state.theta[turning.apart.slot[start + np.array(ids)]] = block @ turn
+    turns = turning.rotations(state)
     assert sorted(turns) == [1, 2]
     joint = problem_of(prior, ("x", "y", "z"))
     theta = turning.join(state).theta
-    found = theta[joint.slot, :DIMENSIONS]
+    found = theta[joint.slot]
     for start in (rows.word_start, lambda language, _: rows.context_start(language)):
         lain = [
             found[start(language, 0) + np.array([rows.vocabularies[language][f"{name}{k}"] for k in range(WORDS)])]
@@ -205,7 +207,7 @@ def test_three_languages_that_differ_by_rotations_alone_come_to_lie_on_each_othe
 
 def test_words_that_are_to_be_unlike_are_turned_away_from_each_other():
     pairs = [(*pair, -1.0) for pair in translations(20)]
-    turning = rotation.find(problem_of(lx.Ridge(1.0) + lx.Translations(pairs, 10.0)))
+    turning = rotation.find_rotation(problem_of(lx.Ridge(1.0) + lx.Translations(pairs, 10.0)))
     theta = turning.join(run_first_epoch(turning)).theta
     one, two = unit(theta[turning.first]), unit(theta[turning.second])
     assert (one * two).sum(1).mean() < -0.2
@@ -216,23 +218,23 @@ def test_words_that_are_to_be_unlike_are_turned_away_from_each_other():
 
 def test_ties_are_undone_for_the_first_epoch():
     problem = problem_of(joined(math.inf) + lx.Pairs([("x0", "x20")], 4.0, language="x"))
-    turning = rotation.find(problem)
+    turning = rotation.find_rotation(problem)
     apart = turning.apart
     assert len(turning.shared) == 24
     assert apart.parameters == problem.parameters + 24
     assert apart.graph.diagonal.tolist() == [1.0] * apart.parameters
     assert apart.graph.weight.tolist() == [4.0]
     free = problem_of(lx.Ridge(1.0))
-    np.testing.assert_allclose(apart.visits[apart.slot], free.visits)
-    np.testing.assert_array_equal(cpu.initial(apart, 1).theta[apart.slot], cpu.initial(free, 1).theta)
+    np.testing.assert_allclose(count_visits(apart, 8, 8).reads[apart.slot], count_visits(free, 8, 8).reads)
+    np.testing.assert_array_equal(State.initial(apart, 1).theta[apart.slot], State.initial(free, 1).theta)
 
 
 def test_without_its_joins_the_first_epoch_is_that_of_languages_on_their_own():
     free = problem_of(lx.Ridge(1.0))
-    alone = cpu.initial(free, 1)
-    cpu.Cpu(free, alone, piece=500).run(cpu.Epoch(0, 4, 0.3, 1, 1, 8, 8), lambda share: None)
+    alone = State.initial(free, 1)
+    train(make_cpu(free, alone, block=8, negatives=8), 1, of=4)
     for strength in (100.0, math.inf):
-        turning = rotation.find(problem_of(joined(strength)))
+        turning = rotation.find_rotation(problem_of(joined(strength)))
         found = run_first_epoch(turning)
         np.testing.assert_array_equal(found.theta[turning.apart.slot], alone.theta)
 
@@ -240,12 +242,12 @@ def test_without_its_joins_the_first_epoch_is_that_of_languages_on_their_own():
 def test_tied_rows_meet_between_where_they_were_and_fixed_vectors_stay():
     prior = joined(math.inf, known=WORDS) + anchor("x")
     problem = problem_of(prior)
-    turning = rotation.find(problem)
+    turning = rotation.find_rotation(problem)
     state = run_first_epoch(turning)
     targets = state.theta[-5:].copy()
-    turn = turning.turns(state)[1]
-    apart = state.theta[turning.apart.slot, :DIMENSIONS].astype(np.float64)
-    acc = state.note[turning.apart.slot, ACC].astype(np.float64)
+    turn = turning.rotations(state)[1]
+    apart = state.theta[turning.apart.slot].astype(np.float64)
+    acc = state.accumulator[turning.apart.slot].astype(np.float64)
     state = turning.join(state)
     assert len(state.theta) == problem.parameters + 5
     np.testing.assert_array_equal(state.theta[-5:], targets)
@@ -254,8 +256,8 @@ def test_tied_rows_meet_between_where_they_were_and_fixed_vectors_stay():
         i, j = (rows.words(n, 0)[rows.vocabularies[n][f"{name}{k}"]] for n, name in enumerate("xy"))
         a, b = np.sqrt(acc[i]), np.sqrt(acc[j])
         wanted = (a * apart[i] + b * (apart[j] @ turn)) / (a + b)
-        np.testing.assert_allclose(state.theta[problem.slot[i], :DIMENSIONS], wanted, rtol=1e-4, atol=1e-6)
-        assert state.note[problem.slot[i], ACC] == pytest.approx(acc[i] + acc[j], rel=0.01)
+        np.testing.assert_allclose(state.theta[problem.slot[i]], wanted, rtol=1e-4, atol=1e-6)
+        assert state.accumulator[problem.slot[i]] == pytest.approx(acc[i] + acc[j], rel=0.01)
 
 
 # In a fit
@@ -326,7 +328,7 @@ COLUMNS = ["epoch", "log_likelihood", "log_prior", "held_out", "priors", "rotate
 @pytest.mark.parametrize("strength", [100.0, math.inf])
 @pytest.mark.parametrize("stop", [2, 5, 9])
 def test_a_run_that_stops_before_or_after_the_rotation_goes_on_bit_for_bit(tmp_path, monkeypatch, strength, stop):
-    monkeypatch.setattr(cpu, "PIECE", 300)
+    monkeypatch.setattr("laplex.engines.cpu.PIECE", 300)
     prior = joined(strength) + anchor("x")
     whole = fit(prior, epochs=3)
     run = {"epochs": 3, "checkpoint": tmp_path / "run", "checkpoint_minutes": 1e-9}
@@ -369,7 +371,7 @@ def test_the_reference_engine_starts_at_random():
 
 def test_a_problem_is_not_changed_by_asking():
     problem = problem_of(joined(math.inf))
-    before = replace(problem, slot=problem.slot.copy(), visits=problem.visits.copy())
-    rotation.find(problem)
-    np.testing.assert_array_equal(problem.slot, before.slot)
-    np.testing.assert_array_equal(problem.visits, before.visits)
+    slot, graph = problem.slot.copy(), replace(problem.graph, weight=problem.graph.weight.copy())
+    rotation.find_rotation(problem)
+    np.testing.assert_array_equal(problem.slot, slot)
+    np.testing.assert_array_equal(problem.graph.weight, graph.weight)

@@ -2,73 +2,24 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import small
-from test_engines import GRAPHS, TRANSLATIONS, start_of, values
+from engine_runs import make_torch, run_torch
 
 import laplex as lx
-from laplex.engines import reference
-from laplex.engines.cpu import initial
-from laplex.engines.epoch import Epoch
-from laplex.engines.matchings import matchings
-from laplex.objective import log_posterior
+from laplex.engines.state import Epoch, State
+from laplex.engines.torch import matchings
+from laplex.model.objective import log_posterior
 
 torch = pytest.importorskip("torch")
-from laplex.engines.pieces import Pieces  # noqa: E402
-from laplex.engines.torch import Torch, _Parts, device_of  # noqa: E402
-
-
-def run_torch(problem, epochs=60, rate=0.3, seed=1, **options):
-    state = initial(problem, seed)
-    engine = Torch(problem, state, **{"device": "cpu", "batch": 64, "piece": 500} | options)
-    for number in range(epochs):
-        engine.run(Epoch(number, epochs, rate, seed, 1, 8, 8), lambda share: None)
-    engine.pull()
-    state.fill(problem.graph)
-    return values(problem, state)
+from laplex.engines.batches import Pieces  # noqa: E402
+from laplex.engines.torch import _Rows, device_of  # noqa: E402
 
 
 @pytest.fixture
 def speeches():
     return small.documents(count=48)
-
-
-@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-@pytest.mark.parametrize(
-    ("name", "strength"),
-    [
-        ("grouped", 0),
-        ("grouped", 100),
-        ("dynamic", 1e6),
-        ("grouped and dynamic", math.inf),
-        ("dictionary", 1e4),
-        ("signed", 1),
-        ("directed", 100),
-        ("mixed", 100),
-    ],
-)
-def test_the_maximum_of_the_log_posterior_is_found(speeches, name, strength, likelihood):
-    make, vary = GRAPHS[name]
-    problem = small.problem(speeches, lx.Ridge(1.0) + make(strength), vary, likelihood=likelihood)
-    found = run_torch(problem)
-    assert np.isfinite(found).all()
-    value, start = log_posterior(problem, found)[0], log_posterior(problem, start_of(problem))[0]
-    best = log_posterior(problem, reference.maximize(problem, found, steps=400, tolerance=1e-6))[0]
-    assert best - value < 0.01 * abs(best)
-    assert best - value < 0.04 * (best - start)
-
-
-@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-def test_two_languages(likelihood):
-    rows = small.documents(count=48, languages=("x", "y"))
-    prior = lx.Ridge(1.0) + lx.Translations(TRANSLATIONS, 100.0, languages=("x", "y"))
-    problem = small.problem(rows, prior, likelihood=likelihood)
-    found = run_torch(problem, epochs=120)
-    best = log_posterior(problem, reference.maximize(problem, found, steps=400, tolerance=1e-6))[0]
-    assert best - log_posterior(problem, found)[0] < 0.01 * abs(best)
 
 
 def test_mixed_precision_comes_close(speeches):
@@ -87,17 +38,17 @@ def test_the_same_seed_gives_the_same_vectors(speeches):
 
 def test_a_run_goes_on_from_its_arrays_as_if_nothing_had_happened(speeches):
     problem = small.problem(speeches, lx.Ridge(1.0) + lx.Groups("party", 10.0), ["party"])
-    whole = Torch(problem, initial(problem, 1), device="cpu", batch=64, piece=300)
+    whole = make_torch(problem, State.initial(problem, 1), batch=64, piece=300)
     assert whole.pieces > 2
-    epochs = [Epoch(number, 2, 0.3, 1, 1, 8, 8) for number in range(2)]
+    epochs = [Epoch(number, 2, 0.3, 1, 1) for number in range(2)]
     for epoch in epochs:
         whole.run(epoch, lambda share: None)
-    first = Torch(problem, initial(problem, 1), device="cpu", batch=64, piece=300)
+    first = make_torch(problem, State.initial(problem, 1), batch=64, piece=300)
     first.run(epochs[0], lambda share: None)
     stopped, _ = first.run(epochs[1], lambda share: None, seconds=0.0)
     assert stopped == 1
     first.pull()
-    second = Torch(problem, first.state, device="cpu", batch=64, piece=300)
+    second = make_torch(problem, first.state, batch=64, piece=300)
     second.run(epochs[1], lambda share: None, stopped)
     assert torch.equal(second.theta, whole.theta)
 
@@ -106,12 +57,12 @@ def test_a_run_goes_on_from_its_arrays_as_if_nothing_had_happened(speeches):
 def test_a_batch_has_the_gradient_of_the_objective(speeches, likelihood):
     """With every word drawn as a negative as often as expected, the gradient is the exact one."""
     problem = small.problem(speeches, lx.Ridge(1.0), [], likelihood=likelihood)
-    engine = Torch(problem, initial(problem, 1), device="cpu", batch=2048)
+    engine = make_torch(problem, State.initial(problem, 1), batch=2048, piece=10_000)
     theta = small.some_theta(problem)
     engine.theta[:-1] = torch.from_numpy(theta.astype(np.float32))
     words = len(problem.noise)
     weights = torch.from_numpy(problem.noise.astype(np.float32) * words)
-    text = engine._texts.read(1, 0, 0, 8, torch.Generator())
+    text = engine._texts.read(1, 0, 0, torch.Generator())
     batch = text.batch(0)
     assert len(text) == 1
     every = (batch.negative[:, None] + torch.arange(words)).expand(len(batch.negative), words)
@@ -128,9 +79,9 @@ def test_a_batch_has_the_gradient_of_the_objective(speeches, likelihood):
 
     engine._product = weighted
     rows = torch.cat([engine._slot[part].reshape(-1) for part in (batch.word, batch.context, every)])
-    read = _Parts.of(engine.theta[rows], len(batch.word), every.shape)
-    gradients = torch.empty_like(read.whole)
-    getattr(engine, f"_{likelihood}")(batch, read, _Parts.of(gradients, len(batch.word), every.shape), None)
+    read = _Rows.of(engine.theta[rows], len(batch.word), every.shape)
+    gradients = torch.empty_like(read.all)
+    getattr(engine, f"_{likelihood}")(batch, read, _Rows.of(gradients, len(batch.word), every.shape), None)
     summed.index_add_(0, rows, gradients)
     exact = log_posterior(problem, theta)[1] + problem.graph.diagonal[:, None] * theta
     np.testing.assert_allclose(summed[:-1].numpy(), exact, atol=2e-3 * np.abs(exact).max())
@@ -138,7 +89,7 @@ def test_a_batch_has_the_gradient_of_the_objective(speeches, likelihood):
 
 def test_windows_end_with_documents_and_negatives_are_of_the_slice(speeches):
     problem = small.problem(speeches, lx.Ridge(1.0) + lx.Groups("party", 1.0), ["party", "year"])
-    text = Pieces(problem, torch.device("cpu"), 64, 10_000).read(1, 0, 0, 8, torch.Generator())
+    text = Pieces(problem, torch.device("cpu"), 64, 10_000, 8).read(1, 0, 0, torch.Generator())
     starts = np.unique(problem.word_start)
     seen = 0
     for step in range(len(text)):
@@ -155,20 +106,21 @@ def test_windows_end_with_documents_and_negatives_are_of_the_slice(speeches):
     assert degrees == expected
 
 
+@pytest.mark.slow
 def test_a_step_does_not_wait_for_the_host(speeches):
     """On a device without values: none can be read back, and nothing can be copied from the host."""
     there = torch.device("meta")
     for likelihood in ("cbow", "sgns"):
         problem = small.problem(speeches, lx.Ridge(1.0) + lx.Groups("party", 1.0), ["party"], likelihood=likelihood)
-        engine = Torch(problem, initial(problem, 1), device="cpu", batch=64)
-        batch = engine._texts.read(1, 0, 0, 8, torch.Generator()).batch(0)
+        engine = make_torch(problem, State.initial(problem, 1), batch=64, piece=10_000)
+        batch = engine._texts.read(1, 0, 0, torch.Generator()).batch(0)
         for name in ("theta", "acc", "_visits", "_slot", "_chance", "_other", "_ridge"):
             setattr(engine, name, getattr(engine, name).to(there))
         engine._edges = [type(part)(**{k: v.to(there) for k, v in vars(part).items()}) for part in engine._edges]
         engine.device = there
         pretended = type(batch)(**{name: value.to(there) for name, value in vars(batch).items()})
         totals = torch.zeros(2, device=there)
-        engine.step(pretended, 0.1, 8, None, totals)
+        engine.step(pretended, 0.1, None, totals)
         engine.sweep(0, 0.1)
         assert engine.theta.device == totals.device == there
         with pytest.raises(NotImplementedError):
@@ -176,12 +128,12 @@ def test_a_step_does_not_wait_for_the_host(speeches):
 
 
 def allocated(problem):
-    engine = Torch(problem, initial(problem, 1), device="cpu", batch=256)
-    batch = engine._texts.read(1, 0, 0, 8, torch.Generator()).batch(0)
+    engine = make_torch(problem, State.initial(problem, 1), batch=256, piece=10_000)
+    batch = engine._texts.read(1, 0, 0, torch.Generator()).batch(0)
     random = torch.Generator()
-    engine.step(batch, 0.1, 8, random)
+    engine.step(batch, 0.1, random)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        engine.step(batch, 0.1, 8, random)
+        engine.step(batch, 0.1, random)
     return sum(max(event.self_cpu_memory_usage, 0) for event in profile.events())
 
 

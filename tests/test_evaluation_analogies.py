@@ -7,9 +7,8 @@ import pytest
 from gensim.models import KeyedVectors
 
 import laplex as lx
-from laplex.evaluation import analogies
-from laplex.evaluation.nearest import nearest
-from laplex.tokens import Slices
+from laplex.evaluation.retrieval import analogies
+from laplex.text.tokens import Slices
 
 SINGULAR = [f"s{i}" for i in range(12)]
 PLURAL = [f"p{i}" for i in range(12)]
@@ -128,25 +127,3 @@ def test_bad_input():
         analogies(vectors(), QUESTIONS, by="sentences")
     with pytest.raises(lx.InputError, match="without context vectors"):
         analogies(vectors(), QUESTIONS, by="both")
-
-
-@pytest.mark.parametrize("size", [5, 32, 33, 700, 3000])
-@pytest.mark.parametrize("k", [1, 4])
-def test_the_nearest_are_those_of_a_full_sort(size, k, monkeypatch):
-    monkeypatch.setattr("laplex.evaluation.nearest.AT_ONCE", 20_000)  # several blocks
-    random = np.random.default_rng(size)
-    queries, rows = (random.standard_normal((n, 8)).astype(np.float32) for n in (50, size))
-    penalty = random.random(size).astype(np.float32)
-    shares = []
-    ids, scores = nearest(queries, rows, k, penalty=penalty, report=shares.append)
-    whole = queries @ rows.T - penalty
-    assert (ids == np.argsort(-whole, axis=1)[:, :k]).all()
-    assert scores == pytest.approx(-np.sort(-whole, axis=1)[:, :k], abs=1e-5)
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
-
-
-def test_of_equals_the_more_frequent_is_nearer():
-    rows = np.zeros((10, 2), np.float32)
-    rows[[7, 2]] = [1, 1]
-    assert nearest(np.ones((1, 2), np.float32), rows, 2)[0].tolist() == [[2, 7]]

@@ -9,10 +9,10 @@ from small import corpus, documents, problem, some_theta
 
 import laplex as lx
 from laplex.embeddings import Embeddings
-from laplex.evaluation import held_out
-from laplex.objective import groups, held_out_log_likelihood, log_likelihood
-from laplex.rows import Rows
-from laplex.vectors import Vectors
+from laplex.fitting.held_out import held_out
+from laplex.model.objective import HeldOutDocuments, log_likelihood
+from laplex.model.rows import Rows
+from laplex.model.vectors import Vectors
 
 
 def made(rows, vary=(), seed=1, scale=0.5, **choices):
@@ -29,7 +29,7 @@ def made(rows, vary=(), seed=1, scale=0.5, **choices):
 
 
 def written_out(model, tokens, seed=1):
-    """The log likelihood of each document of an unsliced CBOW model, token by token, and its tokens."""
+    """The log likelihood of each document of an unsliced model, token by token, and its tokens."""
     rule = model.settings["model"]
     words, contexts = model.matrix().astype(float), model.contexts().astype(float)
     cumulative = np.cumsum(model.rows.vocabularies[0].noise(rule["noise_power"]))
@@ -39,18 +39,19 @@ def written_out(model, tokens, seed=1):
         ids = tokens.document(m)
         for i, word in enumerate(ids):
             around = [c for j, c in enumerate(ids) if j != i and abs(j - i) <= rule["window"]]
-            h = contexts[around].sum(0)
             drawn = np.searchsorted(cumulative, random.random(rule["negatives"]) * cumulative[-1], "right")
-            sums[m] += log_expit(words[word] @ h) + log_expit(-words[drawn] @ h).sum()
+            for x in [contexts[around].sum(0)] if rule["likelihood"] == "cbow" else contexts[around]:
+                sums[m] += log_expit(words[word] @ x) + log_expit(-words[drawn] @ x).sum()
     return sums, np.diff(tokens.offsets)
 
 
-def test_cbow_is_the_reference_with_the_same_negatives():
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_it_is_the_reference_with_the_same_negatives(likelihood):
     rows = documents(30)
-    whole = problem(rows, lx.Ridge(1.0))
+    whole = problem(rows, lx.Ridge(1.0), likelihood=likelihood)
     theta = some_theta(whole).astype(np.float32)
-    reference = held_out_log_likelihood(whole, theta, list(groups(whole)), seed=5)
-    model, tokens = made(rows)
+    reference = HeldOutDocuments.of(whole, ~whole.held_out).log_likelihood(theta, seed=5)
+    model, tokens = made(rows, likelihood=likelihood)
     model.theta[:] = theta
     frame = held_out(model, tokens, seed=5)
     assert list(frame.columns) == ["model", "log_likelihood", "se", "tokens", "documents"]
@@ -79,8 +80,8 @@ def test_it_does_not_matter_how_many_documents_are_read_at_once(likelihood, monk
     model, tokens = made(documents(20), ("party",), likelihood=likelihood)
     whole = held_out(model, tokens)
     for size in (1, 7, 50):
-        monkeypatch.setattr("laplex.evaluation.text.AT_ONCE", size)
-        monkeypatch.setattr("laplex.evaluation.likelihood.AT_ONCE", size)
+        monkeypatch.setattr("laplex.model.likelihoods.TOKENS_PER_BATCH", size)
+        monkeypatch.setattr("laplex.model.likelihoods.TOKENS_PER_PRODUCT", size)
         assert held_out(model, tokens)["log_likelihood"][0] == pytest.approx(whole["log_likelihood"][0])
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import laplex as lx
-from laplex.evaluation import similarity
-from laplex.evaluation.correlation import _weighted, resampled, spearman
-from laplex.tokens import Slices
-from laplex.vectors import Vectors
+from laplex.evaluation.datasets import _weighted_spearman, bootstrap_spearman, spearman
+from laplex.evaluation.word_similarity import similarity
+from laplex.model.vectors import Vectors
+from laplex.text.tokens import Slices
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -55,7 +55,7 @@ def test_the_correlation_of_a_resample_is_that_of_its_pairs_written_out(pairs, s
     a, b = one[drawn], two[drawn]
     constant = len(set(a)) == 1 or len(set(b)) == 1
     whole = np.nan if constant else spearmanr(a, b).statistic
-    assert _weighted(one, two, counts)[0] == pytest.approx(whole, nan_ok=True)
+    assert _weighted_spearman(one, two, counts)[0] == pytest.approx(whole, nan_ok=True)
 
 
 @given(lists)
@@ -68,20 +68,20 @@ def test_the_correlation_is_that_of_scipy(pairs):
 def test_too_few_pairs_have_no_correlation():
     assert np.isnan(spearman(np.array([]), np.array([])))
     assert np.isnan(spearman(np.array([1.0]), np.array([2.0])))
-    assert np.isnan(resampled(np.array([]), np.array([]), 3, 1)).all()
+    assert np.isnan(bootstrap_spearman(np.array([]), np.array([]), 3, 1)).all()
 
 
 def test_resamples_vary_as_scipys_do_and_repeat_with_their_seed():
     random = np.random.default_rng(3)
     one = random.standard_normal(80)
     two = np.round(one + random.standard_normal(80))
-    ours = resampled(one, two, 4000, 1)
+    ours = bootstrap_spearman(one, two, 4000, 1)
     theirs = [
         spearmanr(one[d], two[d]).statistic for d in (np.random.default_rng(s).integers(0, 80, 80) for s in range(1000))
     ]
     assert np.percentile(ours, [2.5, 50, 97.5]) == pytest.approx(np.percentile(theirs, [2.5, 50, 97.5]), abs=0.02)
-    assert (ours == resampled(one, two, 4000, 1)).all()
-    assert (ours != resampled(one, two, 4000, 2)).any()
+    assert (ours == bootstrap_spearman(one, two, 4000, 1)).all()
+    assert (ours != bootstrap_spearman(one, two, 4000, 2)).any()
 
 
 @pytest.mark.parametrize("by", ["words", "contexts", "both"])

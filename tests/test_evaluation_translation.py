@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import laplex as lx
-from laplex.evaluation import translation
-from laplex.tokens import Slices
+from laplex.evaluation.retrieval import translation
+from laplex.text.tokens import Slices
 
 ENGLISH = [f"e{i}" for i in range(200)]
 ITALIAN = [f"i{i}" for i in range(230)]

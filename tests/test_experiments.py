@@ -1,4 +1,4 @@
-"""Every experiment runs from beginning to end, on made-up text in the shape of the real one."""
+"""Every experiment runs from beginning to end, on synthetic text in the format of the real one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 WORDS = [f"w{number}" for number in range(150)]
 
 
 def sentences(count: int, length: int, random: np.random.Generator, prefix: str = "") -> list[str]:
-    """Texts about one of five topics, each with words of its own."""
+    """Texts about one of five topics, each with its own words."""
     topic = np.arange(len(WORDS)) % 5
     texts = []
     for _ in range(count):
@@ -29,7 +31,7 @@ def sentences(count: int, length: int, random: np.random.Generator, prefix: str 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Press releases, articles, debates, and what goes with them."""
+    """A folder with press releases, articles, debates, test sets and word lists."""
     folder = tmp_path_factory.mktemp("data")
     random = np.random.default_rng(0)
     senators = random.integers(0, 40, 1200)
@@ -73,7 +75,7 @@ def data(tmp_path_factory):
 
 
 def run(name: str, data: Path, out: Path, tmp_path: Path, *more: str) -> dict[str, pd.DataFrame]:
-    """The tables that an experiment leaves behind."""
+    """Run an experiment, and return its tables."""
     command = [sys.executable, EXPERIMENTS / f"{name}.py", "--data", data, "--out", out, "--quick", *more]
     environment = {"LAPLEX_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)

@@ -1,4 +1,4 @@
-"""The experiment on translations runs on a small made-up Parliament, and what it writes is right."""
+"""The experiment on translations runs on a small synthetic parliament and writes correct scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import polars as pl
 import pytest
 
 import laplex as lx
-from laplex import storage
+from laplex.runtime import storage
+
+pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parent.parent / "experiments" / "crosslingual.py"
 WORDS, TOPICS = 800, 20

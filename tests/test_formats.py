@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import laplex as lx
-from laplex.formats import frames
+from laplex.text import formats
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -109,10 +109,10 @@ def test_an_object_that_starts_anew_gives_the_same_tokens(again, expected):
 @pytest.mark.parametrize("way", ["csv", "jsonl", "parquet", "pandas", "polars", "LazyFrame", "Arrow"])
 def test_batches_of_any_size_give_the_same_tokens(way, documents, write, monkeypatch, tmp_path):
     corpus = lx.read(WAYS[way](write, documents * 300), metadata=["party", "year"])
-    whole = lx.Tokens.of(corpus)
-    monkeypatch.setattr(frames, "ROWS", 50)
+    expected_tokens = lx.Tokens.of(corpus)
+    monkeypatch.setattr(formats, "MAX_BATCH_ROWS", 50)
     assert len(list(corpus.documents())) > 3
-    same(lx.Tokens.of(corpus, cache=tmp_path / "other"), whole)
+    same(lx.Tokens.of(corpus, cache=tmp_path / "other"), expected_tokens)
 
 
 @pytest.mark.parametrize(("encoding", "text"), [("latin-1", "naïve"), ("utf-16", "naïve 東京"), ("UTF8", "naïve")])

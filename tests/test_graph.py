@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import laplex as lx
-from laplex.objective import log_prior
+from laplex.model.objective import log_prior
 
 ARRAYS = ("first", "second", "weight", "sign", "directed", "diagonal")
 

@@ -11,7 +11,7 @@ import small
 from scipy.special import expit, log_expit
 
 import laplex as lx
-from laplex.objective import groups, log_likelihood, log_posterior, log_prior, log_prior_gradient
+from laplex.model.objective import log_likelihood, log_posterior, log_prior, log_prior_gradient, slice_texts
 
 ALL = ("party", "year")
 UNLIKE = [("0", "1"), ("2", "3", 0.5), ("1", "4", -2.0)]
@@ -59,7 +59,7 @@ def differences(function, theta, step=1e-5):
 
 def check_gradient(problem):
     theta = small.some_theta(problem)
-    text = list(groups(problem))
+    text = list(slice_texts(problem))
     numeric = differences(lambda x: log_posterior(problem, x, text)[0], theta)
     assert np.abs(numeric).max() > 1.0
     np.testing.assert_allclose(log_posterior(problem, theta, text)[1], numeric, rtol=1e-6, atol=1e-6)
@@ -133,7 +133,7 @@ def written_out(rows, problem, theta, expected_of_negatives):
         alpha = theta[np.array(where.contexts(language))]
         for i, word in enumerate(ids):
             around = [ids[j] for j in range(i - problem.window, i + problem.window + 1) if j != i and 0 <= j < len(ids)]
-            inputs = [alpha[around].sum(0)] if problem.likelihood == "cbow" else list(alpha[around])
+            inputs = [alpha[around].sum(0)] if problem.likelihood.context_is_window_sum else list(alpha[around])
             for x in inputs:
                 total += log_expit(rho[word] @ x) + expected_of_negatives(tokens.vocabularies[language], rho, x)
     return total
@@ -184,7 +184,7 @@ def test_windows_do_not_cross_documents():
     rows = [{"text": [f"{m}{letter}" for letter in "abc"], "party": "D", "year": "1", "lang": ""} for m in range(4)]
     problem = small.problem(rows, lx.Ridge(1.0), window=5)
     words = small.layout(rows).vocabularies[0].words
-    [group] = groups(problem)
+    [group] = slice_texts(problem)
     assert group.around.sum() == 4 * 3 * 2  # both other words of a document, once each
     for token, word in zip(*group.around.nonzero()):
         assert words[group.tokens[token]][0] == words[word][0]
@@ -192,7 +192,7 @@ def test_windows_do_not_cross_documents():
 
 def test_a_window_longer_than_the_document_sees_all_of_it_once():
     rows = [{"text": ["a", "b", "a"], "party": "D", "year": "1", "lang": ""}]
-    [group] = groups(small.problem(rows, lx.Ridge(1.0), window=50))
+    [group] = slice_texts(small.problem(rows, lx.Ridge(1.0), window=50))
     np.testing.assert_array_equal(group.around.toarray(), [[1, 1], [2, 0], [1, 1]])
 
 

@@ -247,10 +247,10 @@ def test_any_bytes_give_pairs_or_an_input_error(tmp_path_factory, content, endin
     path = tmp_path_factory.mktemp("bytes") / f"a.{ending}"
     path.write_bytes(content)
     try:
-        found = read_pairs(path)
+        result = read_pairs(path)
     except lx.InputError as error:
         assert str(path) in str(error)  # noqa: PT017
     else:
-        assert len(found) == len(found.right) == len(found.weight) > 0
-        assert all(word.strip(" \t\r\n") for word in found.left + found.right)
-        assert np.isfinite(found.weight).all()
+        assert len(result) == len(result.right) == len(result.weight) > 0
+        assert all(word.strip(" \t\r\n") for word in result.left + result.right)
+        assert np.isfinite(result.weight).all()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laplex as lx
+from laplex.text.periods import in_order, positions
 
 STEPS = {"1y": 366, "2y": 731, "10y": 3653, "6m": 184, "5m": 153, "1m": 31, "2w": 14, "30d": 30, "1d": 1}
 
@@ -123,3 +124,16 @@ def test_what_is_no_step_of_time_is_refused(every):
 def test_a_start_makes_no_sense_for_weeks():
     with pytest.raises(lx.InputError, match="start=2010 is a year"):
         periods(["2010-05-03"], "2w", start=2010)
+
+
+def test_values_are_in_the_order_of_numbers_or_of_the_alphabet():
+    assert in_order(["10", "9", "1.5", "-2"]) == ["-2", "1.5", "9", "10"]
+    assert in_order(["b", "10", "9"]) == ["10", "9", "b"]
+    assert in_order(["2", "nan", "1"]) == in_order(["nan", "1", "2"]) == ["1", "2", "nan"]
+
+
+@pytest.mark.parametrize(
+    "values", [["1994–1990", "1999–1995"], ["2008-09", "2012-13"], ["2010-02-30"], ["2", "1"], ["a"]]
+)
+def test_what_is_unclear_or_not_in_order_has_no_position(values):
+    assert positions(values) is None

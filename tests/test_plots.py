@@ -1,4 +1,4 @@
-"""Charts as files: what they are saved as, what a page loads, what a notebook shows."""
+"""What all charts share: their files, what a page loads, what a notebook shows, and where labels are placed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import re
 import struct
 import subprocess
 import sys
+from itertools import combinations
 
 import altair as alt
+import numpy as np
 import pandas as pd
 import pytest
 from charts import ODD_WORDS, differing, distances, texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import laplex as lx
 from laplex import plots
+from laplex.plots.chart import place_labels, spread_heights, text_width
 
 
+@pytest.mark.slow
 def test_a_chart_is_saved_in_four_formats(tmp_path):
     chart = plots.lines(distances())
     for ending in ("pdf", "svg", "PNG", "html"):
@@ -95,3 +101,42 @@ def test_altair_is_imported_by_the_first_chart_only():
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "pandas" in loaded
     assert not {"altair", "vl_convert", "networkx", "umap"} & set(loaded)
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=12), st.floats(1, 30))
+def test_spread_heights_are_apart_in_the_same_order(heights, gap):
+    heights = np.array(heights)
+    moved = spread_heights(heights, gap)
+    order = np.argsort(heights, kind="stable")
+    assert (np.diff(moved[order]) >= gap - 1e-6).all()
+    assert moved.mean() == pytest.approx(heights.mean(), abs=1e-6)
+    np.testing.assert_allclose(spread_heights(moved, gap - 1e-3), moved, atol=1e-6)
+
+
+def box(label, point, size):
+    left = {"left": 0.0, "right": 1.0, "center": 0.5}[label["_align"]]
+    width = text_width(label["_text"], size)
+    x, y = point[0] + label["_dx"] - left * width, point[1] + label["_dy"]
+    return x, y - size / 2, x + width, y + size / 2
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=25), st.integers(0, 9))
+def test_placed_labels_cover_nothing(points, length):
+    points = np.array(points)
+    frame = pd.DataFrame({"_text": [f"w{i}" * (1 + (i + length) % 4) for i in range(len(points))]})
+    placed = place_labels(frame, points, (400, 300), size=10)
+    boxes = [box(label, points[row], 10) for row, label in placed.iterrows()]
+    for one, two in combinations(boxes, 2):
+        shared = [min(one[2 + i], two[2 + i]) - max(one[i], two[i]) for i in (0, 1)]
+        assert min(shared) <= 1e-9 or shared[0] * shared[1] < 1
+    for left, top, right, bottom in boxes:
+        assert (left >= -0.05, top >= -0.05, right <= 400.05, bottom <= 300.05) == (True,) * 4
+        assert not ((points > [left, top]) & (points < [right, bottom])).all(axis=1).any()
+    assert len(place_labels(frame, points, (400, 300), size=10, always=True)) == len(points)
+
+
+def test_wide_letters_need_more_room():
+    assert text_width("東京", 10) == 20
+    assert text_width("e\u0301", 10) == text_width("e", 10)
+    assert text_width("ill", 10) < text_width("www", 10)

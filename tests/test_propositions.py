@@ -13,7 +13,7 @@ from scipy.stats import norm, ortho_group
 
 import laplex as lx
 from laplex.engines.reference import maximize
-from laplex.objective import log_likelihood, log_posterior, log_prior
+from laplex.model.objective import log_likelihood, log_posterior, log_prior
 
 TRANSLATIONS = [(f"x{k}", f"y{k}") for k in range(8)]
 

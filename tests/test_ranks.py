@@ -9,21 +9,21 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import small
+from engine_runs import make_torch, run_ranks
 
 import laplex as lx
-from laplex.engines.cpu import draws
-from laplex.engines.ranks import _homes, _joined, _together, read_here
+from laplex.engines.ranks import _combine, _homes, _join
 from laplex.errors import LaplexError
-from laplex.problem import make_problem
-from laplex.rows import Rows
-from laplex.world import World, _meet
+from laplex.model.objective import log_likelihood
+from laplex.runtime.distributed import Communicator, _agree_on_run_name
+
+pytestmark = pytest.mark.slow
 
 torch = pytest.importorskip("torch")
 
@@ -97,42 +97,34 @@ def test_two_ranks_with_a_device_each_come_as_far_as_one(folder):
     assert two > one - 0.02 * abs(one)
 
 
-def test_a_strong_belief_on_several_devices_is_as_strong_as_on_one(folder):
+def strong_problem(strength):
+    rows = small.documents(count=420, length=40)
+    for number, row in enumerate(rows):
+        row["party"] = "DRI"[number % 3]
+    prior = lx.Ridge(1.0) + lx.Groups("party", strength)
+    return small.problem(rows, prior, ["party"], dimensions=8, window=5, negatives=5), small.layout(rows, ["party"])
+
+
+def test_a_strong_prior_on_several_devices_is_as_strong_as_on_one():
     """A slice has one owner here, and every rank sweeps over all edges: together they must not pull more often."""
-    more = ("--epochs", "6", "--engine", "torch", "--device", "cpu", "--group-strength", "300")
-    apart = []
-    for ranks in (0, 3):
-        model = fitted(folder, ranks, f"strong{ranks}", *more)
-        vectors = np.stack([model.matrix(party=party) for party in "DRI"])
-        apart.append(float(np.linalg.norm(vectors - vectors.mean(0)) / np.linalg.norm(vectors.mean(0))))
-    assert 0.5 < apart[1] / apart[0] < 2
+    problem, where = strong_problem(300.0)
+    spread = []
+    for size in (1, 3):
+        theta = run_ranks(problem, 6, size, make_torch, rate=0.12)
+        vectors = np.stack([theta[where.words(0, slice)] for slice in range(3)])
+        spread.append(float(np.linalg.norm(vectors - vectors.mean(0)) / np.linalg.norm(vectors.mean(0))))
+    assert 0.5 < spread[1] / spread[0] < 2
 
 
-class Watched(World):
-    """Remembers what a rank gave to the sum, or gives another sum back."""
-
-    def __init__(self, whole=None):
-        self.whole, self.mine = whole, None
-
-    def total(self, mine):
-        self.mine = mine
-        return mine if self.whole is None else self.whole
-
-
-def test_the_shares_of_ranks_in_the_readings_of_a_row_add_up(folder):
-    tokens = lx.Tokens.of(lx.read(folder / "corpus.csv", metadata=["party"]), min_count=1, quiet=True)
-    rows = Rows(tokens.vocabularies, tokens.slices(["party"]))
-    problem = make_problem(lx.Model(vary=["party"], dimensions=8), tokens, rows, 0.1, 1)
-    whole = Watched()
-    np.testing.assert_allclose(read_here(problem, whole), 1.0)
-    drawn = np.bincount(problem.slot, minlength=problem.parameters) * draws(problem)
-    np.testing.assert_allclose(whole.mine, problem.visits + drawn, rtol=1e-5)
-    odd = np.arange(len(problem.held_out)) % 2 == 1
-    shares = [
-        read_here(replace(problem, held_out=problem.held_out | other), Watched(whole.mine)) for other in (odd, ~odd)
-    ]
-    np.testing.assert_allclose(sum(shares), 1.0, rtol=1e-5)
-    assert 0.3 < shares[0].min() <= shares[0].max() < 0.7
+@pytest.mark.parametrize("strength", [1.0, 1e4, 1e6])
+def test_strong_priors_do_not_make_four_ranks_diverge(strength):
+    problem, where = strong_problem(strength)
+    alone, together = (run_ranks(problem, 10, size, rate=0.12) for size in (1, 4))
+    lengths = [np.linalg.norm(theta[where.words(0, 0)], axis=1).mean() for theta in (alone, together)]
+    assert 0.5 < lengths[1] / lengths[0] < 2.0
+    tokens = len(problem.ids)
+    values = [log_likelihood(problem, theta)[0] / tokens for theta in (alone, together)]
+    assert values[1] > values[0] - 0.1
 
 
 def test_a_rank_that_is_killed_is_started_again_and_the_run_goes_on(folder):
@@ -206,12 +198,12 @@ def test_the_home_of_a_row_is_a_rank_that_reads_it_and_all_have_their_share():
     assert np.bincount(home[read.all(0)], minlength=4).min() > 0.8 * read.all(0).sum() / 4
 
 
-def test_ways_that_lead_apart_are_added_and_one_that_is_gone_twice_counts_once():
+def test_displacements_that_lead_apart_are_added_and_one_of_both_ranks_counts_once():
     east, north = np.array([[3.0, 0.0]], np.float32), np.array([[0.0, 1.0]], np.float32)
-    np.testing.assert_allclose(_together(east, north), east + north)
-    np.testing.assert_allclose(_together(east, east), east, rtol=1e-6)
-    np.testing.assert_allclose(_together(east, -east), 0.0 * east, atol=1e-6)
-    np.testing.assert_allclose(_together(east, 0.01 * east), east, rtol=1e-3)
+    np.testing.assert_allclose(_combine(east, north), east + north)
+    np.testing.assert_allclose(_combine(east, east), east, rtol=1e-6)
+    np.testing.assert_allclose(_combine(east, -east), 0.0 * east, atol=1e-6)
+    np.testing.assert_allclose(_combine(east, 0.01 * east), east, rtol=1e-3)
 
 
 def test_two_ranks_with_the_same_gradients_in_different_directions_go_as_far_as_one_after_the_other():
@@ -229,27 +221,18 @@ def test_two_ranks_with_the_same_gradients_in_different_directions_go_as_far_as_
         (np.array([7]), theta[None].astype(np.float32), np.array([acc], np.float32))
         for theta, acc in (climb([east] * 400), climb([north] * 400))
     ]
-    way, acc = _joined(parts, np.array([7]), np.array([start], np.float32))
+    displacement, acc = _join(parts, np.array([7]), np.array([start], np.float32))
     after, grown = climb([east, north] * 400)
-    np.testing.assert_allclose(way[0], after, rtol=0.05)
+    np.testing.assert_allclose(displacement[0], after, rtol=0.05)
     np.testing.assert_allclose(acc[0], start + grown, rtol=1e-5)
 
 
-@pytest.mark.parametrize("strength", ["1", "10000", "1000000"])
-def test_strong_beliefs_do_not_make_four_ranks_diverge(folder, strength):
-    more = ("--epochs", "10", "--group-strength", strength)
-    alone, together = (fitted(folder, ranks, f"{ranks}-{strength}", *more) for ranks in (0, 4))
-    lengths = [np.linalg.norm(model.matrix(party="D"), axis=1).mean() for model in (alone, together)]
-    assert 0.5 < lengths[1] / lengths[0] < 2.0
-    assert together.history["log_likelihood"].iloc[-1] > alone.history["log_likelihood"].iloc[-1] - 0.1
-
-
 def test_a_process_alone_gives_and_gets_what_it_has():
-    world = World()
-    assert world.texts(b"mine") == [b"mine"]
-    np.testing.assert_array_equal(world.total(np.arange(3)), np.arange(3))
-    assert world.swap([np.arange(2, dtype=np.int64)])[0].view(np.int64).tolist() == [0, 1]
-    world.agree("nothing", "differs")
+    communicator = Communicator()
+    assert communicator.allgather(b"mine") == [b"mine"]
+    np.testing.assert_array_equal(communicator.allreduce(np.arange(3)), np.arange(3))
+    assert communicator.all_to_all([np.arange(2, dtype=np.int64)])[0].view(np.int64).tolist() == [0, 1]
+    communicator.check_equal("nothing", "differs")
 
 
 def test_ranks_that_are_started_again_do_not_take_what_is_left_of_earlier_ones():
@@ -258,16 +241,16 @@ def test_ranks_that_are_started_again_do_not_take_what_is_left_of_earlier_ones()
     for _ in range(3):
         store.set("laplex/question/3", "of a rank that is dead")
         with ThreadPoolExecutor() as pool:
-            found = list(pool.map(lambda rank: _meet(store, rank, 4), range(4)))
-        assert len(set(found)) == 1
-        names.add(found[0])
+            agreed = list(pool.map(lambda rank: _agree_on_run_name(store, rank, 4), range(4)))
+        assert len(set(agreed)) == 1
+        names.add(agreed[0])
     assert len(names) == 3
 
 
-def test_ranks_that_do_not_come_are_named(monkeypatch):
-    monkeypatch.setattr("laplex.world.PATIENCE", 0)
-    with pytest.raises(LaplexError, match="of 3 ranks, 1, 2 did not come within 0 minutes"):
-        _meet(torch.distributed.HashStore(), 0, 3)
+def test_ranks_that_do_not_start_are_named(monkeypatch):
+    monkeypatch.setattr("laplex.runtime.distributed.START_TIMEOUT_SECONDS", 0)
+    with pytest.raises(LaplexError, match="of 3 ranks, 1, 2 did not start within 0 minutes"):
+        _agree_on_run_name(torch.distributed.HashStore(), 0, 3)
 
 
 def test_vectors_only_where_words_occur_are_for_one_process(folder):

@@ -17,7 +17,8 @@ import pytest
 import small
 
 import laplex as lx
-from laplex import provenance, storage
+from laplex.fitting import provenance
+from laplex.runtime import storage
 
 FIT = """
 import sys
@@ -39,6 +40,7 @@ def fit_elsewhere(folder: Path, languages="", likelihood="cbow", seed=1, **envir
     return storage.load(folder).digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("languages", "likelihood"), [("", "cbow"), ("", "sgns"), ("en,it", "cbow")])
 def test_one_seed_gives_the_same_bytes_in_two_processes(languages, likelihood, tmp_path):
     one = fit_elsewhere(tmp_path / "a", languages, likelihood, PYTHONHASHSEED="1", LAPLEX_CACHE=str(tmp_path / "one"))
@@ -48,10 +50,12 @@ def test_one_seed_gives_the_same_bytes_in_two_processes(languages, likelihood, t
     assert names[0].read_bytes() == names[1].read_bytes()
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_bytes(tmp_path):
     assert fit_elsewhere(tmp_path / "a") != fit_elsewhere(tmp_path / "b", seed=2)
 
 
+@pytest.mark.slow
 def test_kernels_that_are_compiled_again_give_the_same_bytes(tmp_path):
     fresh = str(tmp_path / "numba")
     assert fit_elsewhere(tmp_path / "a") == fit_elsewhere(tmp_path / "b", NUMBA_CACHE_DIR=fresh)
@@ -143,13 +147,14 @@ def test_info_tells_how_a_model_was_made_in_python(fitted):
     assert said["versions"] == ", ".join(f"{name} {number}" for name, number in settings["versions"].items())
     assert said["text hash"] == settings["tokens"]["digest"]
     assert said["tokens"] == settings["tokens"]["folder"]
-    assert said["seed"] == "7, which gives the same bytes again"
+    assert said["seed"] == "7; a refit gives the same bytes"
     assert said["vectors"] == f"hash {storage.load(fitted).digest}"
     assert "dimensions 8" in said["model"]
     assert "epochs 1" in said["training"]
     assert "command" not in said
 
 
+@pytest.mark.slow
 def test_the_command_that_info_tells_gives_the_same_bytes(tmp_path, write):
     rows = [f"{' '.join(row['text'])},{row['party']}" for row in small.documents(20)]
     write("my speeches.csv", "text,party\n" + "\n".join(rows) + "\n")

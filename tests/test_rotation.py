@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from invented import made, normal, rotation
 
 import laplex as lx
-from laplex.objective import log_likelihood, log_prior
-from laplex.rotation import align, normalize_rotation, rotated
+from laplex.fitting.rotation import align, normalize_rotation, rotated
+from laplex.model.objective import log_likelihood, log_prior
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 10_000)
@@ -222,6 +222,22 @@ def test_input_graph_ties_and_history_stay(fitted):
     np.testing.assert_array_equal(moved.slot, fitted.slot)
     assert moved.history.equals(fitted.history)
     np.testing.assert_array_equal(moved.vector("7", party="D"), moved.vector("8", party="D"))
+
+
+@few
+@given(seeds)
+def test_variances_are_those_of_the_rotated_vectors(seed):
+    """Of vectors whose numbers are independent: the diagonal of the rotated covariance matrix."""
+    deviations = np.random.default_rng(seed).uniform(0.1, 2.0, (60, 4)).astype(np.float32)
+    words = lx.Vocabulary([str(i) for i in range(30)], np.ones(30, np.int64))
+    source = lx.Embeddings.of([words], [normal(seed, 30, 4)], contexts=[normal(seed, 30, 4)], spread=deviations)
+    moved = align(source, made(normal(seed + 1, 30, 4)), quiet=True)
+    matrix = scipy.linalg.orthogonal_procrustes(source.theta, moved.theta)[0]
+    for before, after in zip(deviations.astype(float), moved.spread, strict=True):
+        np.testing.assert_allclose(after**2, np.diag(matrix.T @ np.diag(before**2) @ matrix), rtol=1e-4)
+    normalized = normalize_rotation(moved, quiet=True)
+    np.testing.assert_allclose((normalized.spread**2).sum(1), (deviations**2).sum(1), rtol=1e-4)
+    assert normalized.deviation("3").shape == (4,)
 
 
 def test_a_rotated_model_is_saved_and_opened(fitted, tmp_path):

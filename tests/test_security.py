@@ -6,9 +6,11 @@ import ast
 import gzip
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex import storage
-from laplex.cli.answers import visible
-from laplex.exchange import neutral, plain
+from laplex.cli.app import visible
+from laplex.questions.export import escape_formulas, unescape_formulas
+from laplex.runtime import storage
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -37,24 +39,24 @@ CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "torc
 
 def forbidden(source: str) -> list[str]:
     """What in a source can run what it reads."""
-    found = []
+    unsafe = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            found += [name for name in names if name.partition(".")[0] in MODULES]
+            unsafe += [name for name in names if name.partition(".")[0] in MODULES]
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            found += [name] if name in CALLS else []
-            found += [f"{name}(shell=)"] if given.get("shell", "False") != "False" else []
-            found += [f"{name}(allow_pickle=)"] if given.get("allow_pickle", "False") != "False" else []
-            found += [name] if name in ("np.load", "numpy.load") and given.get("allow_pickle") != "False" else []
-    return found
+            unsafe += [name] if name in CALLS else []
+            unsafe += [f"{name}(shell=)"] if given.get("shell", "False") != "False" else []
+            unsafe += [f"{name}(allow_pickle=)"] if given.get("allow_pickle", "False") != "False" else []
+            unsafe += [name] if name in ("np.load", "numpy.load") and given.get("allow_pickle") != "False" else []
+    return unsafe
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_no_source_can_run_what_it_reads(path):
-    assert forbidden(path.read_text(encoding="utf-8")) == []
+def test_no_source_can_run_what_it_reads():
+    unsafe = {str(path): forbidden(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert {path: names for path, names in unsafe.items() if names} == {}
 
 
 def test_what_is_forbidden_is_found():
@@ -79,34 +81,40 @@ def f():
     assert forbidden("re.compile('a'); np.load(p, allow_pickle=False); subprocess.run(['ls'], shell=False)") == []
 
 
-# Memory: what is tried runs in a process that may take so much more than it has when laplex is imported
+# Memory: actions run in a process with a limit on the memory that it may take beyond that of importing laplex
 
 CHILD = """
-import resource, sys
+import json, resource, sys
 import laplex as lx
-from laplex import storage
-path = sys.argv[1]
+from laplex.runtime import storage
 pages = int(open("/proc/self/statm").read().split()[0])
-limit = pages * resource.getpagesize() + int(sys.argv[2])
+limit = pages * resource.getpagesize() + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-try:
-    done = {action}
-    print("done", done)
-except lx.LaplexError as error:
-    print("refused", error)
+for path in sys.argv[2:]:
+    try:
+        print(json.dumps(f"done {{action}}"))
+    except lx.LaplexError as error:
+        print(json.dumps(f"refused {error}"))
 """
 
 
-def within(megabytes: int, action: str, path: Path) -> str:
-    """What comes of an action on `path` in a process of its own that may take so much memory."""
+def each_within(megabytes: int, action: str, paths: Sequence[Path]) -> list[str]:
+    """The outcomes of an action on several paths, in one process that may take this much memory for each."""
     if not Path("/proc/self/statm").exists():
-        pytest.skip("how much memory a process takes is not told here")
-    command = [sys.executable, "-c", CHILD.replace("{action}", action), str(path), str(megabytes << 20)]
+        pytest.skip("the memory of a process is not known here")
+    code = CHILD.replace("{action}", action)
+    command = [sys.executable, "-c", code, str(megabytes << 20), *map(str, paths)]
     # Polars and BLAS map memory for each thread
     environment = os.environ | {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
     result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert result.returncode == 0, result.stderr[-2000:]
-    return result.stdout.strip()
+    outcomes = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(outcomes) == len(paths)
+    return outcomes
+
+
+def within(megabytes: int, action: str, path: Path) -> str:
+    return each_within(megabytes, action, [path])[0]
 
 
 LOAD = "lx.load(path)"
@@ -132,11 +140,11 @@ def tamper(folder: Path, change=None, text: bytes | None = None, manifest=None) 
             change(header)
         text = json.dumps(header).encode() if text is None else text
         arrays.write_bytes(len(text).to_bytes(8, "little") + text + data[end:])
-    told = json.loads((folder / storage.MANIFEST).read_text())
-    told["arrays"]["bytes"] = arrays.stat().st_size
+    content = json.loads((folder / storage.MANIFEST).read_text())
+    content["arrays"]["bytes"] = arrays.stat().st_size
     if manifest is not None:
-        manifest(told)
-    (folder / storage.MANIFEST).write_text(json.dumps(told))
+        manifest(content)
+    (folder / storage.MANIFEST).write_text(json.dumps(content))
 
 
 def overlap(header):
@@ -162,10 +170,11 @@ TAMPERED = {
 }
 
 
-@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
-def test_a_header_cannot_make_memory_grow(model, change):
-    tamper(model, change)
-    assert within(200, LOAD, model).startswith("refused")
+def test_a_header_cannot_make_memory_grow(model, tmp_path):
+    for name, change in TAMPERED.items():
+        tamper(shutil.copytree(model, tmp_path / name), change)
+    outcomes = each_within(200, LOAD, [tmp_path / name for name in TAMPERED])
+    assert [name for name, outcome in zip(TAMPERED, outcomes) if not outcome.startswith("refused")] == []
 
 
 def test_a_header_longer_than_any_is_not_read(model):
@@ -173,9 +182,10 @@ def test_a_header_longer_than_any_is_not_read(model):
     assert "its header is cut off" in within(200, LOAD, model)
 
 
+@pytest.mark.slow
 def test_the_longest_header_takes_less_than_600_megabytes(model):
     tamper(model, text=b'{"a": [' + b"[]," * (5 << 20) + b"[]]}")
-    assert "its header makes no sense" in within(600, LOAD, model)
+    assert "its header is invalid" in within(600, LOAD, model)
 
 
 @pytest.mark.parametrize("deep", ["[" * 10**6, '{"a":' * 10**6])
@@ -199,8 +209,8 @@ def test_what_is_too_long_to_be_read_is_not_saved(tmp_path):
 
 
 def test_a_history_of_many_columns_is_no_table(model):
-    def widen(told):
-        told["settings"]["history"] = [{f"column {i}": 1} for i in range(20_000)]
+    def widen(content):
+        content["settings"]["history"] = [{f"column {i}": 1} for i in range(20_000)]
 
     tamper(model, manifest=widen)
     assert "its history" in within(200, LOAD, model)
@@ -231,20 +241,21 @@ def test_arrays_that_do_not_fit_each_other_are_refused(model, change):
         lx.load(model)
 
 
-@pytest.mark.parametrize("header", [b"1000000000000 300\n", b"999999999999999999 100000\n", b"1000000000000 1\n"])
-@pytest.mark.parametrize("binary", [False, True])
-def test_a_header_of_word_vectors_cannot_make_memory_grow(header, binary, write):
-    width = int(header.split()[1])
-    rest = b"oak " + (struct.pack("<f", 1.5) * width if binary else b" ".join([b"1.5"] * width)) + b"\n"
-    path = write("a.bin" if binary else "a.vec", header + rest)
-    assert "its header says" in within(1000, "lx.load_word2vec(path)", path)
+def test_a_header_of_word_vectors_cannot_make_memory_grow(write):
+    paths = []
+    for header in (b"1000000000000 300\n", b"999999999999999999 100000\n", b"1000000000000 1\n"):
+        width = int(header.split()[1])
+        paths.append(write(f"{width}.vec", header + b"oak " + b" ".join([b"1.5"] * width) + b"\n"))
+        paths.append(write(f"{width}.bin", header + b"oak " + struct.pack("<f", 1.5) * width + b"\n"))
+    outcomes = each_within(1000, "lx.load_word2vec(path)", paths)
+    assert [outcome for outcome in outcomes if "its header says" not in outcome] == []
 
 
 def test_word_vectors_that_unpack_to_much_more_than_they_are_are_refused(write):
     block = gzip.compress((b"oak " + bytes(400_000)) * 40)
     path = write("a.bin.gz", gzip.compress(b"1000000000 100000\n") + block * 64)
     assert path.stat().st_size < 1 << 21
-    assert "unpacks to more than 100 times" in within(1000, "lx.load_word2vec(path)", path)
+    assert "decompresses to more than 100 times" in within(1000, "lx.load_word2vec(path)", path)
 
 
 def packed(name: str, text: bytes, block: bytes, times: int) -> bytes:
@@ -262,22 +273,24 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [name + ending for name in BOMBS for ending in (".gz", ".zst") if name + ending != "b.csv.zst"]
-)
-def test_a_compressed_corpus_is_not_unpacked_into_memory(name, write):
-    path = write(name, packed(name, *BOMBS[name.rpartition(".")[0]], 1024))  # four gigabytes
-    assert path.stat().st_size < 1 << 23
-    assert within(1000, "lx.read(path).summary(quiet=True)", path).startswith("refused")
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compressed_corpus_is_not_unpacked_into_memory(ending, write):
+    names = [name + ending for name in BOMBS if name + ending != "b.csv.zst"]
+    paths = [write(name, packed(name, *BOMBS[name.rpartition(".")[0]], 1024)) for name in names]  # four gigabytes each
+    assert max(path.stat().st_size for path in paths) < 1 << 23
+    outcomes = each_within(1000, "lx.read(path).summary(quiet=True)", paths)
+    assert [name for name, outcome in zip(names, outcomes) if not outcome.startswith("refused")] == []
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_compressed_file_that_is_one_document_is_bounded(ending, write):
     path = write(f"a.txt{ending}", packed(ending, b"", b"a b c d\n" * (1 << 19), 1024))
-    said = within(1000, "lx.read(path, documents='files').summary(quiet=True)", path)
-    assert "a document of more than 33,554,432 bytes" in said
+    message = within(1000, "lx.read(path, documents='files').summary(quiet=True)", path)
+    assert "a document of more than 33,554,432 bytes" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_compressed_corpus_of_many_lines_is_read(ending, write):
     line = b"a long text that is there again and again\n"
@@ -298,7 +311,7 @@ def elsewhere(model, tmp_path):
 @pytest.mark.parametrize("where", ["../elsewhere/{}", "{elsewhere}/{}", "./{}", "sub/{}", "..", "", "/dev/zero"])
 def test_a_manifest_cannot_name_a_file_outside(model, elsewhere, where):
     name = next(elsewhere.glob("arrays-*")).name
-    tamper(model, manifest=lambda told: told["arrays"].update(file=where.format(name, elsewhere=elsewhere)))
+    tamper(model, manifest=lambda content: content["arrays"].update(file=where.format(name, elsewhere=elsewhere)))
     with pytest.raises(lx.StorageError, match="does not say what it holds"):
         lx.load(model)
 
@@ -335,11 +348,11 @@ def test_a_folder_in_place_of_a_file_is_refused(model):
 
 
 def test_a_model_cannot_choose_the_text_that_is_read(model, tmp_path):
-    from laplex.provenance import tokens_of
+    from laplex.fitting.provenance import tokens_of
 
     tokens = lx.Tokens.of(lx.read([{"text": "a private text of the user, a private text"}]), min_count=1, quiet=True)
     known = {"folder": str(tokens.folder), "digest": "0" * 32}
-    tamper(model, manifest=lambda told: told["settings"]["fit"].update(tokens=known))
+    tamper(model, manifest=lambda content: content["settings"]["fit"].update(tokens=known))
     with pytest.raises(lx.InputError, match="are not those that the model was fitted on"):
         tokens_of(lx.load(model))
 
@@ -347,6 +360,7 @@ def test_a_model_cannot_choose_the_text_that_is_read(model, tmp_path):
 # What is shown
 
 
+@pytest.mark.slow
 def test_words_cannot_command_the_terminal(tmp_path):
     words = ["tax", "\x1b]0;owned\x07", "\x9b2J", "oak\r", "elm"]
     vectors = np.random.default_rng(1).normal(size=(5, 4))
@@ -374,7 +388,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"
 
 @pytest.mark.parametrize("word", FORMULAS)
 def test_no_cell_begins_as_a_formula(word):
-    frame = neutral(pd.DataFrame({"word": [word], word: ["a"]}))
+    frame = escape_formulas(pd.DataFrame({"word": [word], word: ["a"]}))
     assert frame["word"].to_list() == [f"'{word}"]
     assert list(frame.columns) == ["word", f"'{word}"]
 
@@ -382,15 +396,15 @@ def test_no_cell_begins_as_a_formula(word):
 @given(st.lists(st.text(st.sampled_from("'=+-@a\t\r\n ＝"), max_size=4), max_size=5))
 def test_neutral_words_come_back(words):
     frame = pd.DataFrame({"word": pd.Series(words, dtype=object), "=n": np.arange(len(words)) - 2})
-    safe = neutral(frame)
+    safe = escape_formulas(frame)
     assert not any(word[:1] in "=+-@\t\r\n＝" for word in safe["word"] if word)
-    pd.testing.assert_frame_equal(plain(safe), frame, check_dtype=False)
-    assert plain(safe)["word"].to_list() == words
+    pd.testing.assert_frame_equal(unescape_formulas(safe), frame, check_dtype=False)
+    assert unescape_formulas(safe)["word"].to_list() == words
 
 
 def test_every_csv_file_is_neutral(tmp_path):
     """Of the command line, of vectors, of a tuning, of the explorer: all are written by one function."""
-    from laplex.cli.answers import write_csv
+    from laplex.cli.app import write_csv
 
     words = ["=cmd", "tax"]
     write_csv(pd.DataFrame({"word": words}), tmp_path / "a.csv")
@@ -401,11 +415,9 @@ def test_every_csv_file_is_neutral(tmp_path):
     for path, wanted in (("a.csv", words), ("b.csv", words), ("c.csv", ["@x"])):
         text = (tmp_path / path).read_text()
         assert not any(line.startswith(("=", "@")) for line in text.splitlines())
-        assert plain(pd.read_csv(tmp_path / path)).iloc[:, 0].to_list() == wanted
-    writers = {path.name for path in SOURCES if ".to_csv(" in path.read_text() or ".write_csv(" in path.read_text()}
+        assert unescape_formulas(pd.read_csv(tmp_path / path)).iloc[:, 0].to_list() == wanted
     # word2vec.py and wordpairs.py write lists for programs, not tables for spreadsheets
-    assert writers == {"answers.py", "result.py", "showing.py", "exchange.py", "word2vec.py", "wordpairs.py"}
-    for name in writers - {"word2vec.py", "wordpairs.py"}:
-        assert (
-            "neutral(" in next(path for path in SOURCES if path.name == name and "csv(" in path.read_text()).read_text()
-        )
+    sources = [path.read_text() for path in SOURCES if path.name not in ("word2vec.py", "wordpairs.py")]
+    writers = [source for source in sources if ".to_csv(" in source or ".write_csv(" in source]
+    assert writers
+    assert all("escape_formulas(" in source for source in writers)

@@ -13,11 +13,10 @@ import small
 
 import laplex as lx
 from laplex.cli import main
-from laplex.cli import stability as _command  # noqa: F401  (a command is known once its module is read)
-from laplex.objective import log_prior
-from laplex.priors import Anchor
-from laplex.stability import _Same, agreement, by_frequency, refitted, stability
-from laplex.tokens import Slices
+from laplex.fitting.stability import _SavedPrior, agreement, by_frequency, refitted, stability
+from laplex.model.objective import log_prior
+from laplex.model.priors.lexical import Anchor
+from laplex.text.tokens import Slices
 
 FAST = {"min_count": 1, "epochs": 2, "threads": 1, "quiet": True}
 
@@ -131,7 +130,7 @@ def test_a_saved_model_is_refitted_under_the_same_prior(prior, tmp_path):
     assert log_prior(again.graph, other.theta.astype(float)) == pytest.approx(
         log_prior(fitted.graph, other.theta.astype(float))
     )
-    assert len(_Same(fitted.graph, fitted.slot).graph(fitted.rows)) == len(fitted.rows)
+    assert len(_SavedPrior(fitted.graph, fitted.slot).graph(fitted.rows)) == len(fitted.rows)
 
 
 def test_bands_sum_a_table_up():

@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
-from laplex import StorageError, Tokens, read, storage
-from laplex.checkpoint import Checkpoint, Position
-from laplex.storage.atomic import shared
-from laplex.tuning.results import Results
+from laplex import StorageError, Tokens, read
+from laplex.fitting.race import Results
+from laplex.runtime import storage
+from laplex.runtime.atomic import shared_lock
+from laplex.runtime.checkpoint import Checkpoint, Position
 
 DTYPES = ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"]
 
@@ -95,7 +96,7 @@ def test_a_stream_comes_back_as_one_array(tmp_path):
 
 
 def test_a_stream_that_gives_less_than_it_promised_is_not_saved(tmp_path):
-    with pytest.raises(ValueError, match="array a: 8 bytes given, 16 promised"):
+    with pytest.raises(ValueError, match="array a has 8 bytes, but its shape needs 16"):
         storage.save(tmp_path / "s", "thing", {}, {"a": storage.Stream(np.dtype("i8"), (2,), [np.arange(1)])})
     assert not (tmp_path / "s").exists()
 
@@ -163,7 +164,7 @@ def test_an_array_loaded_before_a_replacement_stays(folder):
 def test_a_killed_save_leaves_the_old_object(folder):
     script = f"""
 import os, signal, numpy as np
-from laplex import storage
+from laplex.runtime import storage
 def pieces():
     yield np.arange(100_000)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -232,7 +233,7 @@ def test_what_no_process_can_have_left_stays(folder, number):
 
 def test_nothing_is_cleared_up_while_somebody_writes(folder):
     left = orphan(folder)
-    with shared(folder):
+    with shared_lock(folder):
         storage.clear_up(folder)
     assert left.exists()
 
@@ -390,7 +391,7 @@ def test_a_header_longer_than_its_file(folder, length):
 )
 def test_a_header_that_does_not_fit_its_file(folder, entry):
     change_header(folder, lambda header: header["a"].update(entry))
-    with pytest.raises(StorageError, match=r'safetensors" is damaged: its header makes no sense'):
+    with pytest.raises(StorageError, match=r'safetensors" is damaged: its header is invalid'):
         storage.load(folder)
 
 
@@ -406,3 +407,13 @@ def test_random_bytes_in_a_saved_object_are_an_error_or_a_load(data):
         path.write_bytes((content[:position] + noise + content[position + len(noise) :])[: len(content)])
         with suppress(StorageError):
             assert all(array.nbytes <= len(content) for array in storage.load(folder).arrays.values())
+
+
+def test_deleting_an_object_leaves_other_files_alone(tmp_path):
+    for name in ("plain", "shared"):
+        storage.save(tmp_path / name, "tokens", {}, {"a": np.arange(3)})
+    (tmp_path / "shared" / "notes.txt").touch()
+    storage.delete(tmp_path / "plain")
+    storage.delete(tmp_path / "shared")
+    assert [path.name for path in tmp_path.iterdir()] == ["shared"]
+    assert [path.name for path in (tmp_path / "shared").iterdir()] == ["notes.txt"]

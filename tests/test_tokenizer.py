@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import laplex as lx
-from laplex.tokenizer import Tokenizer
+from laplex.text.vocabulary import Tokenizer
 
 
 def words(text, rule=None, **settings):
@@ -84,7 +84,7 @@ def test_what_is_no_rule_is_refused():
 
 @pytest.mark.parametrize("given", ["a b", ["a", None], [1]])
 def test_a_function_that_gives_no_list_of_strings_is_named_with_its_text(given):
-    with pytest.raises(lx.InputError, match="must give a list of strings; for 'some text' it gave"):
+    with pytest.raises(lx.InputError, match="must return a list of strings; for 'some text' it returned"):
         lx.Tokens.of(lx.read([{"text": "Some text"}], tokenizer=lambda text: given), min_count=1)
 
 
@@ -93,7 +93,7 @@ def test_a_function_that_gives_no_list_of_strings_is_named_with_its_text(given):
 
 SCRIPT = """
 import re
-from laplex.tokenizer import Tokenizer
+from laplex.text.vocabulary import Tokenizer
 STOP = {STOP}
 PATTERN = re.compile(r"{PATTERN}")
 def helper(text): return {HELPER}
@@ -112,6 +112,7 @@ def identity(**changes):
     return defined["identity"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_a_plain_function_is_recognised_in_another_run(seed):
     script = SCRIPT.format(**VALUES) + "print(identity, end='')"

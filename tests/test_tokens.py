@@ -17,8 +17,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex import ingest, storage
-from laplex.formats import frames
+from laplex.runtime import storage
+from laplex.text import formats, ingest
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def speeches():
 @pytest.fixture
 def many_batches(monkeypatch):
     """Batches and pieces so small that there are many of them."""
-    monkeypatch.setattr(frames, "CHARACTERS", 50_000)
-    monkeypatch.setattr(ingest, "PIECE", 10_000)
+    monkeypatch.setattr(formats, "BATCH_CHARACTERS", 50_000)
+    monkeypatch.setattr(ingest, "TOKENS_PER_SPAN", 10_000)
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def path(write):
 
 def built(capsys):
     """Was the last corpus read, rather than taken from the cache?"""
-    said = capsys.readouterr().err
-    assert ("read in" in said) != ("as read before" in said)
-    return "read in" in said
+    messages = capsys.readouterr().err
+    assert ("read in" in messages) != ("as read before" in messages)
+    return "read in" in messages
 
 
 # The numbers are those of the text
@@ -96,14 +96,14 @@ def test_random_corpora_come_back(documents, min_count, rows, piece, decode):
     assume(documents and all(max(counted[lang].values(), default=0) >= min_count for _, lang in documents))
     corpus = lx.read([{"text": words, "lang": lang} for words, lang in documents], language_column="lang")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "ROWS", rows)
-        patch.setattr(ingest, "PIECE", piece)
+        patch.setattr(formats, "MAX_BATCH_ROWS", rows)
+        patch.setattr(ingest, "TOKENS_PER_SPAN", piece)
         read = lx.Tokens.of(corpus, min_count=min_count, quiet=True)
     assert decode(read) == [[w for w in words if w and counted[lang][w] >= min_count] for words, lang in documents]
 
 
 def test_reading_does_not_run_ahead_of_tokenising(monkeypatch):
-    monkeypatch.setattr(frames, "ROWS", 1)
+    monkeypatch.setattr(formats, "MAX_BATCH_ROWS", 1)
     ahead = []
     done = []
 
@@ -194,8 +194,8 @@ def test_quiet_says_nothing(path, capsys):
 
 def test_what_was_left_out_is_said(path, capsys):
     lx.Tokens.of(lx.read(path), min_count=2)
-    assert "5 tokens of 2 words in 3 documents" in (said := capsys.readouterr().err)
-    assert "1 rarer words left out (16.7% of the tokens)" in said
+    assert "5 tokens of 2 words in 3 documents" in (messages := capsys.readouterr().err)
+    assert "1 rarer words left out (16.7% of the tokens)" in messages
 
 
 @pytest.mark.parametrize("settings", [{"min_count": 2}, {"max_words": 1}, {"keep": ["c"]}])
@@ -265,9 +265,9 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import laplex as lx
-from laplex.formats import frames
+from laplex.text import formats
 
-frames.ROWS = 10
+formats.MAX_BATCH_ROWS = 10
 place = Path({place!r})
 
 class Documents:
@@ -305,14 +305,16 @@ def start(tmp_path):
     return started
 
 
+@pytest.mark.slow
 def test_two_processes_build_the_same_tokens_at_once(start, cache):
     processes = [start(MEET), start(MEET)]
-    digests, said = zip(*(process.communicate(timeout=60) for process in processes), strict=True)
+    digests, messages = zip(*(process.communicate(timeout=60) for process in processes), strict=True)
     assert digests[0] == digests[1] != ""
-    assert all("read in" in each for each in said)
+    assert all("read in" in each for each in messages)
     assert len(list(cache.glob("tokens-*/*"))) == 2
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_nothing_in_the_way(start, cache):
     process = start(SLEEP)
     assert process.stdout.readline() == "half-way\n"
@@ -320,6 +322,6 @@ def test_a_killed_process_leaves_nothing_in_the_way(start, cache):
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert list(cache.iterdir()) == []
-    digest, said = start("pass").communicate()
+    digest, messages = start("pass").communicate()
     assert digest == start("pass").communicate()[0]
-    assert "read in" in said
+    assert "read in" in messages

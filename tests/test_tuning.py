@@ -14,17 +14,15 @@ from scipy.special import log_expit
 from typer.testing import CliRunner
 
 import laplex as lx
-from laplex import storage
-from laplex.problem import make_problem
-from laplex.progress import bar
-from laplex.rows import Rows
-from laplex.training import fit_until
-from laplex.tuning import tune
-from laplex.tuning.choice import choose
-from laplex.tuning.grid import Grid
-from laplex.tuning.judge import Judge
-from laplex.tuning.race import Race, planned, rungs, survivors
-from laplex.tuning.results import Outcome, Results
+from laplex.fitting.fit import fit_tokens
+from laplex.fitting.grid import Grid
+from laplex.fitting.race import Judge, Outcome, Race, Results, planned_epochs, rungs, survivors
+from laplex.fitting.tune import choose, tune
+from laplex.model.likelihoods import CBOW
+from laplex.model.problem import make_problem
+from laplex.model.rows import Rows
+from laplex.runtime import storage
+from laplex.runtime.display import bar
 
 OPTIONS = {"min_count": 1, "threads": 1, "holdout": 0.25, "quiet": True}
 
@@ -47,20 +45,20 @@ def strengths(grid):
     return [candidate.strengths for candidate in grid.candidates]
 
 
-def test_a_belief_is_named_by_its_column_or_its_kind():
+def test_a_part_of_the_prior_is_named_by_its_column_or_its_kind():
     for name in ("party", "groups", "Groups", "groups 1"):
         grid = Grid.of(model(), {name: [10, 1]})
         assert grid.names == (name,)
         assert [candidate.model for candidate in grid.candidates] == [model(1.0), model(10.0)]
 
 
-def test_several_beliefs_are_tried_in_all_combinations():
+def test_several_strengths_are_tried_in_all_combinations():
     grid = Grid.of(model(), {"party": [1, 10], "year": [2, 20, 200]})
     assert strengths(grid) == [(a, b) for a in (1, 10) for b in (2, 20, 200)]
     assert grid.candidates[-1].model == model(10.0, 200.0)
 
 
-def test_a_list_is_for_the_one_belief_that_is_no_ridge():
+def test_a_list_is_for_the_one_part_that_is_no_ridge():
     one = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 1.0))
     assert [candidate.model.prior for candidate in Grid.of(one, [5, 50]).candidates] == [
         lx.Ridge(1.0) + lx.Groups("party", 5.0),
@@ -75,11 +73,11 @@ def test_auto_is_around_the_models_own_strength():
     assert len(Grid.of(model(), "auto").candidates) == 36
 
 
-def test_two_beliefs_of_a_kind_have_numbers():
+def test_two_parts_of_a_kind_have_numbers():
     two = lx.Model(prior=lx.Pairs([("a", "b")], 1.0) + lx.Pairs([("c", "d")], 2.0))
     grid = Grid.of(two, {"pairs 2": [3, 4]})
     assert [part.strength for part in grid.candidates[0].model.prior.parts] == [1.0, 3.0]
-    with pytest.raises(lx.InputError, match='"pairs" is the name of 2 beliefs; write one of "pairs 1"'):
+    with pytest.raises(lx.InputError, match='"pairs" is the name of 2 parts of the prior; write one of "pairs 1"'):
         Grid.of(two, {"pairs": [3, 4]})
 
 
@@ -94,16 +92,16 @@ def test_infinite_strengths_and_none_at_all_are_tried(speeches):
     [
         (
             {"senator": [1, 2]},
-            'no belief of the prior is called "senator"; there are "ridge" (Ridge), "party" (Groups)',
+            'no part of the prior is called "senator"; there are "ridge" (Ridge), "party" (Groups)',
         ),
-        ({"party": [1, 2], "groups": [1, 2]}, "are the same belief"),
+        ({"party": [1, 2], "groups": [1, 2]}, "are the same part of the prior"),
         ({"party": [1]}, "give two or more"),
         ({"party": []}, "write"),
         ({"party": "all"}, '"auto"'),
         ({"party": [1, -2]}, "a strength is a number from 0, not -2"),
         ({"party": [1, "x"]}, "not 'x'"),
         ({"ridge": [1, np.inf]}, "cannot be infinite"),
-        ({}, "names no belief"),
+        ({}, "names no part of the prior"),
         ([1, 2], "say whose strengths these are"),
         ("all", 'grid="all"'),
         (7, "grid=7"),
@@ -159,7 +157,7 @@ def test_documents_are_judged_by_their_log_likelihood(speeches, likelihood):
     sums = judge(fitted)
     held = np.flatnonzero(problem.held_out)
     assert judge.text.documents.tolist() == held.tolist()
-    drawn = np.concatenate([d for _, d in judge.text.parts(fitted, 5, 0.75, 1)])
+    drawn = np.concatenate([batch.negatives for batch in judge.text.batches(fitted, 5, 0.75, 1)])
     alpha, done = fitted.contexts(), 0
     for place, document in enumerate(held):
         party, year = rows.slices.keys[rows.slices.of_document[document]]
@@ -193,7 +191,7 @@ def test_the_table_tells_what_was_tried_and_compares_after_equal_epochs(speeches
     assert (table["epochs"] == 5).sum() >= 2
     tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
     for _, row in table.iterrows():
-        at = lx.Training(epochs=5, threads=1, holdout=0.25).completed("cbow")
+        at = lx.Training(epochs=5, threads=1, holdout=0.25).with_defaults(CBOW())
         assert row["difference"] == pytest.approx(_difference(tokens, row, best, at), abs=1e-9)
     assert repr(tuning).startswith(f"Tuning: party {best['party']:g} of 5 tried")
 
@@ -206,7 +204,7 @@ def _difference(tokens, row, best, training):
     for party in (row["party"], best["party"]):
         with TemporaryDirectory() as folder:
             run = replace(training, checkpoint=folder)
-            fitted = fit_until(model(party), tokens, run, int(row["epochs"]), quiet=True)
+            fitted = fit_tokens(model(party), tokens, run, int(row["epochs"]), quiet=True)
         means.append(judge(fitted).sum() / judge.lengths.sum())
     return means[0] - means[1]
 
@@ -214,14 +212,14 @@ def _difference(tokens, row, best, training):
 def test_a_race_grows_cheaper_by_halving():
     assert rungs(5, 6) == [1, 3, 5]
     assert [survivors(6, place, 3) for place in range(3)] == [6, 3, 2]
-    assert planned([1, 3, 5], 6) == 16
+    assert planned_epochs([1, 3, 5], 6) == 16
     for epochs in (1, 2, 3, 5, 10, 40):
         for count in (2, 3, 6, 12, 36):
             found = rungs(epochs, count)
             assert found == sorted(set(found))
             assert found[-1] == epochs
-            assert planned(found, count) <= epochs * count
-    assert planned(rungs(10, 6), 6) <= 4 * 10
+            assert planned_epochs(found, count) <= epochs * count
+    assert planned_epochs(rungs(10, 6), 6) <= 4 * 10
 
 
 def test_the_standard_error_is_of_differences_document_by_document(speeches):
@@ -246,7 +244,7 @@ def raced(speeches, folder, curves, rule="best"):
     """
     tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
     grid = Grid.of(model(), {"party": [10.0**k for k in range(len(curves))]})
-    training = lx.Training(epochs=5, holdout=0.25, threads=1).completed("cbow")
+    training = lx.Training(epochs=5, holdout=0.25, threads=1).with_defaults(CBOW())
     with bar("tuning", quiet=True) as progress:
         race = Race(grid, tokens, training, Results(folder), progress, quiet=True)
         documents = len(race.judge.lengths)
@@ -316,6 +314,7 @@ def simulated(strength, seed, words=200, groups="ABCD", dimensions=5, documents=
     return text, {f"c{k}": vector for k, vector in enumerate(alpha)} | {f"w{k}": np.zeros(5) for k in range(words)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("truth", "seed"), [(2.0, 0), (12.0, 1)])
 def test_the_choice_is_within_a_factor_of_four_of_the_truth(truth, seed):
     """It is below the truth rather than above: negatives are drawn anew in every epoch, so that a fit knows more than
@@ -382,6 +381,7 @@ def test_a_stopped_tuning_goes_on_and_repeats_nothing(speeches, tmp_path, monkey
     assert len(list((tmp_path / "run").glob("run-*"))) == 1
 
 
+@pytest.mark.slow
 def test_the_reference_engine_is_tuned_too():
     one = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 1.0), dimensions=2, window=1, subsample=0.0)
     text = small.corpus(small.documents(count=40, length=5, words=9))
@@ -394,10 +394,8 @@ def test_the_reference_engine_is_tuned_too():
 
 
 def test_tune_on_the_command_line(write, tmp_path):
-    from laplex.cli import app
-    from laplex.cli import tuning as command
+    from laplex.cli.app import app
 
-    assert command
     rows = [f"{'red blue green sun' if i % 3 else 'oak elm ash sun'},{'DR'[i % 2]},{2010 + i % 4}" for i in range(80)]
     path = write("speeches.csv", "\n".join(["speech,party,date", *rows]))
     options = ["--text", "speech", "--group", "party", "--time", "date", "--every", "2y", "--min-count", "1"]
@@ -423,9 +421,9 @@ def test_tune_on_the_command_line(write, tmp_path):
     assert len(table) == 4
     assert (tmp_path / "a.svg").read_text().startswith("<svg")
     fitted = lx.load(tmp_path / "model")
-    beliefs = {belief.get("column"): belief["strength"] for belief in fitted.settings["model"]["beliefs"]}
+    strengths = {part.get("column"): part["strength"] for part in fitted.settings["model"]["beliefs"]}
     row = table[table["chosen"]].iloc[0]
-    assert (beliefs["party"], beliefs["period"]) == (row["party"], row["period"])
+    assert (strengths["party"], strengths["period"]) == (row["party"], row["period"])
     for wrong in (["--strength", "party=1,x"], ["--strength", "1,2", "--strength", "3"], ["--strength", "senator=1,2"]):
         failed = CliRunner().invoke(app, ["tune", *map(str, [path, *options, *wrong])])
         assert isinstance(failed.exception, lx.InputError)

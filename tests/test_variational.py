@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import engine_runs
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,10 +15,12 @@ from scipy.special import log_expit, logsumexp
 from scipy.stats import multivariate_normal
 
 import laplex as lx
-from laplex.engines import cpu, reference, variational
-from laplex.engines.variational_cpu import MEASURE, Variational
-from laplex.objective import groups, log_likelihood, log_posterior, log_prior
-from laplex.training import BLOCKS, DivergedError
+from laplex.engines import reference, variational
+from laplex.engines.sampling import count_visits
+from laplex.engines.state import Epoch
+from laplex.engines.variational import MEASURING_RATE, Variational
+from laplex.fitting.estimation import DivergedError
+from laplex.model.objective import log_likelihood, log_posterior, log_prior, slice_texts
 
 LIKELIHOODS = ["cbow", "sgns"]
 PAIRS = [("0", "4"), ("1", "7", 2.0), ("2", "5"), ("3", "9", 0.5)]
@@ -35,25 +38,22 @@ def some_belief(problem, seed=1):
 
 def run_cpu(problem, epochs=60, seed=1, threads=1, rate=0.3):
     """Means and variances by the CPU engine, as `fit` finds them."""
-    block = BLOCKS[problem.likelihood]
-    state = cpu.initial(problem, seed)
-    engine = cpu.Cpu(problem, state, piece=500)
-    for number in range(epochs):
-        engine.run(cpu.Epoch(number, epochs, rate, seed, threads, block, block), lambda share: None)
-    engine.state.fill(problem.graph)
-    means = variational.turn(problem, state.unpadded(problem.parameters, problem.dimensions))
-    return refine(Variational(problem, means, piece=500), epochs, seed, threads, rate)
+    means = engine_runs.run_cpu(problem, epochs, rate=rate, seed=seed, threads=threads)
+    means = variational.rotate_to_principal_axes(problem, means.astype(np.float32))
+    return refine(make_engine(problem, means), epochs, seed, threads, rate)
+
+
+def make_engine(problem, means):
+    return Variational(problem, means.astype(np.float32), problem.likelihood.block, problem.likelihood.block, 500)
 
 
 def refine(engine, epochs, seed=1, threads=1, rate=0.3):
     problem = engine.problem
-    block = BLOCKS[problem.likelihood]
     for number in range(epochs):
-        own = rate if number else MEASURE
-        engine.run(cpu.Epoch(number, epochs, own, seed + 1, threads, block, block), lambda share: None)
-        engine.settle(number, epochs)
+        engine.run(Epoch(number, epochs, rate if number else MEASURING_RATE, seed + 1, threads), lambda share: None)
+        engine.update_variances(number, epochs)
     engine.state.fill(problem.graph)
-    mean = engine.state.theta[: problem.parameters, : problem.dimensions].astype(np.float64)
+    mean = engine.state.theta[: problem.parameters].astype(np.float64)
     return mean, engine.deviations().astype(np.float64) ** 2
 
 
@@ -74,7 +74,7 @@ def refine(engine, epochs, seed=1, threads=1, rate=0.3):
 def test_derivatives_are_those_of_finite_differences(prior, likelihood):
     problem = make_problem(prior, ["party"], likelihood=likelihood)
     mean, variance = some_belief(problem)
-    text = list(groups(problem))
+    text = list(slice_texts(problem))
     _, d_mean, d_variance = variational.elbo(problem, mean, variance, text)
     random = np.random.default_rng(2)
     for _ in range(4):
@@ -90,7 +90,7 @@ def test_the_elbo_is_the_mean_over_draws(likelihood):
     prior = lx.Ridge(0.5) + lx.Groups("party", 3.0) + TIED_CONTEXTS
     problem = make_problem(prior, ["party"], count=8, likelihood=likelihood)
     mean, variance = some_belief(problem)
-    random, text = np.random.default_rng(3), list(groups(problem))
+    random, text = np.random.default_rng(3), list(slice_texts(problem))
     noise = random.standard_normal((400, *mean.shape))
     noise = np.concatenate([noise, -noise])
     drawn = mean + noise * np.sqrt(variance)
@@ -119,7 +119,7 @@ def test_the_elbo_is_below_the_log_evidence(strength):
     constant = variational.log_constant(problem.graph, 1)
     found = variational.elbo(problem, mean, variance)[0] + constant
 
-    (text,) = groups(problem)
+    (text,) = slice_texts(problem)
     together = np.zeros((3, 3))
     np.add.at(together, text.tokens, text.around.toarray())
     expected = problem.negatives * np.outer(text.noise, together.sum(0))
@@ -152,7 +152,7 @@ def test_deviations_are_the_exact_ones_where_the_posterior_is_nearly_normal(like
     known = {str(word): random.standard_normal(2) for word in range(6)}
     prior = lx.Ridge(1.0) + lx.Anchor(known, 1e5, on="contexts")
     problem = make_problem(prior, count=100, words=6, dimensions=2, likelihood=likelihood, window=1)
-    text = list(groups(problem))
+    text = list(slice_texts(problem))
     mean, variance = variational.maximize(problem, reference.maximize(problem, small.some_theta(problem)))
     np.testing.assert_allclose(variance[6:], 1e-5, rtol=0.01)
     for word in (0, 3, 5):
@@ -164,6 +164,7 @@ def test_deviations_are_the_exact_ones_where_the_posterior_is_nearly_normal(like
             assert variance[word, d] == pytest.approx(1.0 / precision, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
 def test_without_text_a_row_is_as_the_prior_has_it_given_the_others(likelihood, engine):
@@ -171,9 +172,7 @@ def test_without_text_a_row_is_as_the_prior_has_it_given_the_others(likelihood, 
     problem = make_problem(prior, ["party"], likelihood=likelihood)
     where = small.layout(small.documents(24, words=10), ["party"])
     unread = np.array(where.words(0, 1))
-    visits = problem.visits.copy()
-    visits[unread] = 0.0
-    problem = replace(problem, held_out=problem.word_start == where.word_start(0, 1), visits=visits)
+    problem = replace(problem, held_out=problem.word_start == where.word_start(0, 1))
     if engine == "cpu":
         mean, variance = run_cpu(problem, 8)
     else:
@@ -185,6 +184,7 @@ def test_without_text_a_row_is_as_the_prior_has_it_given_the_others(likelihood, 
     assert (variance[: len(unread)] < given_others).all()  # the same words where there is text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 def test_more_text_and_stronger_beliefs_are_narrower(likelihood):
     def spread(count, strength):
@@ -203,16 +203,15 @@ def test_the_kernel_sums_up_the_curvature(likelihood):
     """Over many passes that move nothing it has the mean that the reference has."""
     problem = make_problem(lx.Ridge(1.0) + TIED_CONTEXTS, likelihood=likelihood)
     mean, variance = some_belief(problem)
-    engine = Variational(problem, mean.astype(np.float32), piece=500)
+    engine = make_engine(problem, mean)
     engine.variance[:, :3] = variance
-    block = BLOCKS[likelihood]
     for number in range(150):
-        engine.run(cpu.Epoch(number, 1000, MEASURE, 1, 1, block, block), lambda share: None)
+        engine.run(Epoch(number, 1000, MEASURING_RATE, 1, 1), lambda share: None)
     value, _, slope = variational.expected_log_likelihood(problem, mean, variance)
     np.testing.assert_allclose(engine.curvature[:, :3] / 150, -2.0 * slope, rtol=0.06)
     assert not engine.curvature[:, 3:].any()
-    np.testing.assert_allclose(engine.state.theta[:, :3], mean, atol=1e-6)
-    judged = [engine.expected_log_likelihood(block, block, seed, 1) for seed in range(0, 100_000, 1000)]
+    np.testing.assert_allclose(engine.state.theta, mean, atol=1e-6)
+    judged = [engine.expected_log_likelihood(seed, 1) for seed in range(0, 100_000, 1000)]
     assert np.mean(judged) == pytest.approx(value, abs=4 * np.std(judged) / 10 + 1e-4 * abs(value))
 
 
@@ -244,7 +243,7 @@ def test_the_cpu_engine_comes_to_the_maximum_of_the_elbo(name, strength, likelih
     make, vary = GRAPHS[name]
     problem = make_problem(lx.Ridge(1.0) + make(strength), vary, likelihood=likelihood)
     mean, variance = run_cpu(problem)
-    text = list(groups(problem))
+    text = list(slice_texts(problem))
     found = variational.elbo(problem, mean, variance, text)[0]
     best = variational.maximize(problem, mean, variance=variance, steps=50, tolerance=1e-5)
     assert found > variational.elbo(problem, *best, text)[0] - 0.01 * abs(found)
@@ -265,17 +264,17 @@ def test_one_thread_gives_the_same_bytes_and_two_the_same_belief(likelihood):
 def test_principal_axes_raise_the_elbo_and_change_nothing_else(likelihood):
     problem = make_problem(lx.Ridge(1.0) + lx.Groups("party", 3.0), ["party"], likelihood=likelihood)
     theta = reference.maximize(problem, small.some_theta(problem), steps=200, tolerance=1e-5)
-    turned = variational.turn(problem, theta)
+    turned = variational.rotate_to_principal_axes(problem, theta)
     assert log_posterior(problem, turned)[0] == pytest.approx(log_posterior(problem, theta)[0])
-    square = (turned * problem.visits[:, None]).T @ turned
+    square = (turned * count_visits(problem, 1, 1).reads[:, None]).T @ turned
     np.testing.assert_allclose(square, np.diag(np.diag(square)), atol=1e-8 * square.max())
     values = []
     for means in (turned, theta):
-        engine = Variational(problem, means.astype(np.float32), piece=500)
+        engine = make_engine(problem, means)
         values.append(variational.elbo(problem, means, refine(engine, 1)[1])[0])
     assert values[0] > values[1]
     anchored = make_problem(lx.Ridge(1.0) + lx.Anchor({"0": np.ones(3)}), likelihood=likelihood)
-    assert variational.turn(anchored, theta) is theta
+    assert variational.rotate_to_principal_axes(anchored, theta) is theta
 
 
 # From a corpus
@@ -301,7 +300,8 @@ def test_fitting_gives_means_and_deviations(likelihood):
     assert elbo[:8].isna().all()
     rising = elbo[8:].to_numpy()
     assert (np.diff(rising) > -2e-3 * abs(rising[0])).all()  # the steps are long at first
-    assert (np.diff(rising[-4:]) > 0).all()
+    assert rising[-1] > rising[-4]
+    assert (np.diff(rising[-4:]) > -5e-5 * abs(rising[-1])).all()  # a pass of random steps is not exact
     assert rising[-1] > rising[0]
     assert fitted.settings["training"]["inference"] == "variational"
 
@@ -318,7 +318,7 @@ def test_the_history_has_the_elbo_of_what_is_returned():
 def test_the_elbo_of_the_cpu_engine_is_that_of_the_whole_text(monkeypatch):
     """Judged by a part of it: as high as by all of it, but for the noise."""
     fitted = fit(count=300)
-    monkeypatch.setattr("laplex.engines.variational_cpu.JUDGED", 2000)
+    monkeypatch.setattr("laplex.engines.variational.ELBO_TOKENS", 2000)
     part = fit(count=300)
     assert part.theta.tobytes() == fitted.theta.tobytes()
     assert part.history["elbo"].iloc[-1] == pytest.approx(fitted.history["elbo"].iloc[-1], rel=0.05)
@@ -357,11 +357,11 @@ def test_values_that_are_not_finite_end_the_run(monkeypatch):
 
     def run_and_fail(self, *rest):
         done = run(self, *rest)
-        self.state.note[0] = np.nan
+        self.state.accumulator[0] = np.nan
         return done
 
     monkeypatch.setattr(Variational, "run", run_and_fail)
-    with pytest.raises(DivergedError, match=r"not finite: lower rate=0\.12") as failed:
+    with pytest.raises(DivergedError, match=r"not finite: lower rate=0\.13") as failed:
         fit()
     assert failed.value.last_good.theta.tobytes() == fit("map").theta.tobytes()
 

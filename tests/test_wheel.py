@@ -1,4 +1,4 @@
-"""What users install: the package, its data and its licenses, nothing else, and not much of it."""
+"""The wheel that users install: it holds the package, its data and its licenses, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import laplex as lx
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "laplex"
 KINDS = {".py", ".typed", ".parquet", ".tsv", ".txt", ".LICENSE", ".css", ".js", ".svg", ".html", ".json", ".csv"}
-MOST = 4_500_000  # bytes; the addresses of the demo are 2.8 million of them
+MAX_BYTES = 4_500_000  # of which the demo corpus takes 2.8 million
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +26,12 @@ def wheel(tmp_path_factory):
     return next(folder.glob("*.whl"))
 
 
-def test_a_wheel_holds_the_package_and_its_licenses_and_no_more(wheel):
+def test_a_wheel_holds_the_package_and_its_licenses_only(wheel):
     files = [path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    own = {path.relative_to(PACKAGE.parent).as_posix() for path in files}
+    package = {path.relative_to(PACKAGE.parent).as_posix() for path in files}
     about = f"laplex-{lx.__version__}.dist-info/"
-    told = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICE"}
-    assert set(zipfile.ZipFile(wheel).namelist()) == own | {about + name for name in told}
+    metadata = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE", "licenses/NOTICE"}
+    assert set(zipfile.ZipFile(wheel).namelist()) == package | {about + name for name in metadata}
 
 
 def test_a_wheel_has_no_stray_files(wheel):
@@ -44,28 +44,28 @@ def test_a_wheel_has_no_stray_files(wheel):
     "name",
     [
         "py.typed",
-        "data/state-of-the-union.parquet",
+        "text/data/state-of-the-union.parquet",
         "evaluation/data/similarity/WordSim-353.tsv",
         "evaluation/data/google-analogies.txt",
         "explorer/style.css",
-        "report/template.html",
+        "reports/template.html",
     ],
 )
-def test_a_wheel_has_what_is_not_python(wheel, name):
+def test_a_wheel_holds_data_files(wheel, name):
     assert zipfile.ZipFile(wheel).read(f"laplex/{name}") == (PACKAGE / name).read_bytes()
 
 
-def test_a_wheel_is_small_and_for_every_machine(wheel):
+def test_a_wheel_is_small_and_pure_python(wheel):
     assert wheel.name == f"laplex-{lx.__version__}-py3-none-any.whl"
-    assert wheel.stat().st_size < MOST
+    assert wheel.stat().st_size < MAX_BYTES
 
 
-def test_a_wheel_says_what_it_is(wheel):
+def test_the_metadata_of_a_wheel(wheel):
     archive = zipfile.ZipFile(wheel)
     about = f"laplex-{lx.__version__}.dist-info/"
-    said = message_from_bytes(archive.read(about + "METADATA"))
-    assert (said["Name"], said["Version"], said["License-Expression"]) == ("laplex", lx.__version__, "MIT")
-    assert said["Requires-Python"] == ">=3.11"
+    metadata = message_from_bytes(archive.read(about + "METADATA"))
+    assert (metadata["Name"], metadata["Version"], metadata["License-Expression"]) == ("laplex", lx.__version__, "MIT")
+    assert metadata["Requires-Python"] == ">=3.11"
     assert archive.read(about + "entry_points.txt").decode().split() == [
         "[console_scripts]",
         "laplex",

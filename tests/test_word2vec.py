@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import laplex as lx
-from laplex import storage, word2vec
+from laplex.runtime import atomic
+from laplex.text import word2vec
 
 WORDS = [
     "the",
@@ -59,11 +60,11 @@ def test_gensim_reads_what_is_written(binary, vectors, tmp_path):
     np.testing.assert_array_equal(read.vectors, vectors)
 
 
-@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("explicit", [False, True])
 @pytest.mark.parametrize("binary", [False, True])
-def test_what_gensim_writes_is_read(binary, told, vectors, tmp_path):
+def test_what_gensim_writes_is_read(binary, explicit, vectors, tmp_path):
     keyed(WORDS, vectors).save_word2vec_format(str(tmp_path / "v"), binary=binary)
-    read, matrix = word2vec.read(tmp_path / "v", binary=binary if told else None)
+    read, matrix = word2vec.read(tmp_path / "v", binary=binary if explicit else None)
     assert read == WORDS
     assert matrix.dtype == np.float32
     np.testing.assert_array_equal(matrix, vectors)
@@ -81,8 +82,8 @@ def test_any_words_and_numbers_come_back(tmp_path, vectors, data, binary, name):
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_files_of_many_blocks_come_back(binary, tmp_path, monkeypatch):
-    monkeypatch.setattr(word2vec, "BLOCK", 1000)
-    monkeypatch.setattr(word2vec, "ROWS_WRITTEN", 7)
+    monkeypatch.setattr(word2vec, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(word2vec, "ROWS_PER_WRITE", 7)
     vectors = np.random.default_rng(1).standard_normal((300, 11)).astype(np.float32)
     names = [f"wört{i}" for i in range(300)]
     word2vec.write(tmp_path / "v", names, vectors, binary)
@@ -128,7 +129,7 @@ def test_what_is_there_is_replaced_whole_or_not_at_all(vectors, tmp_path):
     path = tmp_path / "v.txt"
     word2vec.write(path, WORDS, vectors)
     before = path.read_bytes()
-    with suppress(KeyboardInterrupt), storage.replacing(path) as file:
+    with suppress(KeyboardInterrupt), atomic.replacing(path) as file:
         file.write(b"half")
         raise KeyboardInterrupt
     assert path.read_bytes() == before
@@ -150,7 +151,7 @@ def test_writing_changes_nothing_that_comes_in(vectors, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
@@ -175,17 +176,17 @@ def test_writing_changes_nothing_that_comes_in(vectors, tmp_path):
         ("2 2\na 1 2\n  1 3\n", "line 3"),
         (b"2 2\na 1 2\nb\xe9 1 3\n", r"line 3: the word b'b\xe9' is not utf-8"),
         (b"2 2\nb\xe9 1 3\na 1 2\n", r"line 2: the word b'b\xe9' is not utf-8"),
-        (b"\xba\x16\x4f\x2f\x0c\0\0\0", "whole fastText model"),
+        (b"\xba\x16\x4f\x2f\x0c\0\0\0", "complete fastText model"),
         (b"PK\x03\x04\0\0\0\0", "line 1"),
-        (gzip.compress(b"2 2\na 1 2\nb 1 3\n")[:-9], "cannot be decompressed"),
+        (gzip.compress(b"2 2\na 1 2\nb 1 3\n", mtime=0)[:-9], "cannot be decompressed"),
         (b"\x1f\x8bnonsense", "cannot be decompressed"),
     ],
 )
-def test_text_that_is_broken_says_where(content, said, write):
+def test_text_that_is_broken_says_where(content, message, write):
     path = write("broken.vec", content)
     with pytest.raises(lx.InputError) as raised:
         word2vec.read(path)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "broken.vec" in str(raised.value)
 
 
@@ -194,7 +195,7 @@ def records(*pairs):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"2 2\n" + records((b"a", [0.1, 2])), "holds 1 vectors, its header says 2"),
         (b"2 2\n" + records((b"a", [0.1, 2]), (b"b", [0.1, 2]))[:-3], "ends within vector 2, at byte 21"),
@@ -208,10 +209,10 @@ def records(*pairs):
         (b"2 2\na\0" + bytes(100_000), "no word begins here"),
     ],
 )
-def test_binary_that_is_broken_says_where(content, said, write):
+def test_binary_that_is_broken_says_where(content, message, write):
     with pytest.raises(lx.InputError) as raised:
         word2vec.read(write("broken.bin", content))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "broken.bin" in str(raised.value)
 
 
@@ -300,8 +301,14 @@ def test_text_close_to_numbers_is_read_or_refused(tmp_path, content, header):
     read_or_refuse(path, False)
 
 
+def test_a_name_with_braces_is_only_a_name(write):
+    path = write("v{x}.bin", b"1 2\na " + np.array([1, np.nan], "<f4").tobytes())
+    with pytest.raises(lx.InputError, match=r"v\{x\}.bin.*vector 1 .*not finite"):
+        word2vec.read(path)
+
+
 @pytest.mark.parametrize(
-    ("names", "matrix", "said"),
+    ("names", "matrix", "message"),
     [
         (["a"], np.zeros((2, 3)), "1 words and vectors of shape"),
         (["a"], np.zeros(3), "1 words and vectors of shape"),
@@ -315,10 +322,10 @@ def test_text_close_to_numbers_is_read_or_refused(tmp_path, content, header):
         (["a", "\ud800"], np.zeros((2, 2)), "surrogate"),
     ],
 )
-def test_what_a_file_cannot_hold_is_not_written(names, matrix, said, tmp_path):
+def test_what_a_file_cannot_hold_is_not_written(names, matrix, message, tmp_path):
     with pytest.raises(lx.InputError) as raised:
         word2vec.write(tmp_path / "v", names, matrix)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert list(tmp_path.glob("*v*")) == []
 
 

@@ -1,24 +1,32 @@
-"""Word embeddings from text with metadata, under a graph prior."""
+"""Word embeddings from text with metadata, under a graph prior.
+
+import laplex as lx
+
+speeches = lx.read("speeches.parquet", text="speech", metadata=["party", "speaker"])
+model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
+fitted = lx.fit(model, speeches)
+fitted.contrast("party", cluster="speaker", interval=0.9, rank="evidence")
+"""
 
 from importlib.metadata import version
 
-from laplex import baselines, evaluation, lexicons, plots, word2vec
-from laplex.corpus import Corpus, read
-from laplex.demo import demo
-from laplex.embeddings import Embeddings, load
+from laplex import baselines, evaluation, inference, lexicons, plots
+from laplex.embeddings import Embeddings, from_gensim, load, load_word2vec
 from laplex.errors import InputError, LaplexError, StorageError
 from laplex.explorer import explore
-from laplex.graph import Graph
-from laplex.model import Model
-from laplex.pretrained import from_gensim, load_word2vec
-from laplex.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, Prior, Ridge, Translations
-from laplex.report import report
-from laplex.rotation import align, normalize_rotation
-from laplex.stability import agreement, by_frequency, stability
-from laplex.tokens import Tokens
-from laplex.training import Training, fit
-from laplex.tuning import Tuning, tune
-from laplex.vocabulary import Vocabulary
+from laplex.fitting.fit import fit
+from laplex.fitting.rotation import align, normalize_rotation
+from laplex.fitting.stability import agreement, by_frequency, stability
+from laplex.fitting.training import Training
+from laplex.fitting.tune import Tuning, tune
+from laplex.model.graph import Graph
+from laplex.model.model import Model
+from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, Prior, Ridge, Translations
+from laplex.reports import report
+from laplex.text import word2vec
+from laplex.text.corpus import Corpus, demo, read
+from laplex.text.tokens import Tokens
+from laplex.text.vocabulary import Vocabulary
 
 __version__ = version("laplex")
 
@@ -52,6 +60,7 @@ __all__ = [
     "explore",
     "fit",
     "from_gensim",
+    "inference",
     "lexicons",
     "load",
     "load_word2vec",

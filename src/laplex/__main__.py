@@ -1,4 +1,4 @@
-"""python -m laplex is the same as laplex."""
+"""Runs the command line: `python -m laplex` is the same as `laplex`."""
 
 from laplex.cli import main
 

@@ -1,31 +1,47 @@
-"""What fitting gives: the vectors, what they are of, how they came about. Immutable, and saved as a folder."""
+"""Embeddings: the vectors that a fit estimates, with their counts, prior graph, settings and history.
+
+They are immutable, answer questions (`questions/answers.py`), and are saved as a folder. Vectors that were made
+elsewhere (word2vec, GloVe, fastText, gensim) become Embeddings of one language and one slice, without contexts.
+P parameters, S slices, V words, D dimensions.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex import exchange, storage
-from laplex.answers import Answers
-from laplex.card import card
 from laplex.errors import InputError, StorageError
-from laplex.filling import Absent, Filling
-from laplex.graph import Graph
-from laplex.rows import Rows
-from laplex.tokens import Slices
-from laplex.vocabulary import Vocabulary
+from laplex.model.absent import AbsentVectors, SliceCovariance
+from laplex.model.graph import Graph
+from laplex.model.rows import Rows
+from laplex.questions import export
+from laplex.questions.answers import Answers, provided
+from laplex.runtime import storage
+from laplex.runtime.display import card
+from laplex.text import word2vec
+from laplex.text.tokens import Slices
+from laplex.text.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from laplex.report import Report
+EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype
+KIND = "embeddings"  # that manifests of saved models have
 
 
 class Embeddings(Answers):
-    """Vectors of words, by slice, and of contexts."""
+    """Vectors of words by slice, and of contexts, with methods that answer questions about them.
+
+    Made by `lx.fit`, `lx.load`, `lx.load_word2vec`, `lx.from_gensim` or `Embeddings.of`.
+
+    Attributes:
+        settings: How they were made: model, training, text, versions.
+        history: A table with a row for each epoch.
+        graph: The prior's graph over parameters.
+        spread: (P, D) The standard deviations of a variational fit, or None.
+    """
 
     def __init__(
         self,
@@ -37,14 +53,15 @@ class Embeddings(Answers):
         settings: dict[str, Any],
         history: list[dict[str, Any]],
         spread: NDArray[np.float32] | None = None,
-        filling: Filling | None = None,
+        slice_covariance: SliceCovariance | None = None,
     ) -> None:
-        super().__init__(rows, theta, slot, counts, Absent(filling, graph, rows, slot) if filling else None)
-        self.graph = graph  # over parameters
+        absent = AbsentVectors(slice_covariance, graph, rows, slot) if slice_covariance else None
+        super().__init__(rows, theta, slot, counts, absent)
+        self.graph = graph
         self.settings = settings
         self.history = pd.DataFrame(history)
-        self.spread = spread  # (P, D) standard deviations, where the fit was variational
-        self.filling = filling  # what fills vectors of absent words, where they are not kept
+        self.spread = spread
+        self.slice_covariance = slice_covariance  # gives the vectors of absent words, if they are not kept
 
     @classmethod
     def of(
@@ -56,10 +73,25 @@ class Embeddings(Answers):
         counts: Sequence[NDArray[np.int64]] | None = None,
         contexts: Sequence[NDArray[Any]] | None = None,
         settings: dict[str, Any] | None = None,
+        spread: NDArray[np.float32] | None = None,
     ) -> Embeddings:
-        """Embeddings from vectors made elsewhere: for each language (S, V, D), or (V, D) if there is one slice.
+        """Embeddings from vectors that were made elsewhere.
 
-        `counts` are those of each slice, (S, V) for each language; with one slice, those of the vocabularies.
+        Args:
+            vocabularies: The vocabulary of each language.
+            vectors: For each language (S, V, D), or (V, D) if there is one slice.
+            slices: The columns and values that the vectors vary by; one slice by default.
+            counts: For each language how often each word occurs in each slice, (S, V); with one slice, the counts of
+                the vocabularies by default.
+            contexts: For each language the context vectors (V, D), if there are any.
+            settings: Facts to keep with the vectors.
+            spread: (P, D) Standard deviations of all vectors, in the order of `vectors`, then of `contexts`.
+
+        Returns:
+            The Embeddings.
+
+        Example:
+            lx.Embeddings.of([lx.Vocabulary(["a", "b"], np.array([5, 3]))], [np.eye(2)])
         """
         slices = slices or Slices((), ((),), np.empty(0, np.int32))
         rows = Rows(vocabularies, slices)
@@ -69,72 +101,115 @@ class Embeddings(Answers):
             raise InputError(f"there are {len(slices)} slices: give counts=, how often each word occurs in each")
         words = [np.asarray(matrix, np.float32) for matrix in vectors]
         words = [matrix[None] if matrix.ndim == 2 and len(slices) == 1 else matrix for matrix in words]
-        around = [np.asarray(matrix, np.float32)[None] for matrix in contexts or []]
+        context_stacks = [np.asarray(matrix, np.float32)[None] for matrix in contexts or []]
         sizes = [len(vocabulary) for vocabulary in vocabularies]
         dimensions = max((matrix.shape[-1] for matrix in words if matrix.ndim), default=0)
         _check_shapes("vectors", words, [(len(slices), size, dimensions) for size in sizes])
         _check_shapes("counts", counts, [(len(slices), size) for size in sizes])
-        if around:
-            _check_shapes("contexts", around, [(1, size, dimensions) for size in sizes])
-        theta = np.concatenate([matrix.reshape(-1, dimensions) for matrix in [*words, *around]])
+        if context_stacks:
+            _check_shapes("contexts", context_stacks, [(1, size, dimensions) for size in sizes])
+        theta = np.concatenate([matrix.reshape(-1, dimensions) for matrix in [*words, *context_stacks]])
         slot = np.full(len(rows), -1, np.int32)
         slot[: len(theta)] = np.arange(len(theta))
-        return cls(rows, theta, slot, list(counts), Graph.of(len(theta)), settings or {}, [])
+        if spread is not None:
+            _check_shapes("deviations", [spread], [theta.shape])
+        return cls(rows, theta, slot, list(counts), Graph.of(len(theta)), settings or {}, [], spread)
 
     def deviation(self, word: str, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
-        """How unsure the model is of each number in a word's vector: its standard deviation in a variational fit.
+        """The standard deviation of each number in a word's vector, from a variational fit.
 
-        This is what the model believes, all occurrences independent, and it is too narrow: mean-field inference takes
-        each number as independent of all others. It is not a test, and says nothing about another sample of text.
+        This is what the model believes with all occurrences independent, and it is too narrow: mean-field inference
+        takes each number as independent of all others. It is no test, and says nothing about another sample of text.
 
+        Args:
+            word: A word.
+            language: The language, if there are several.
+            **slice: The value of every column that the vectors vary by.
+
+        Returns:
+            The standard deviations (D).
+
+        Example:
             fitted = lx.fit(model, corpus, inference="variational")
             fitted.deviation("health", party="D")
         """
         if self.spread is None:
             raise InputError('these vectors have no deviations: fit them with inference="variational"')
         index = self.language(language)
-        own = self.slots(index, self.slice(slice))[self.id(word, index)]
-        deviation: NDArray[np.float32] = self.spread[own]
+        deviation: NDArray[np.float32] = self.spread[self.slots(index, self.slice(slice))[self.id(word, index)]]
         return deviation
 
     def to_gensim(self, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
-        """gensim's KeyedVectors of a slice: fitted.to_gensim(party="D").most_similar("health")"""
-        return exchange.to_gensim(self, language, contexts=contexts, **slice)
+        """The vectors of one slice as gensim's KeyedVectors.
+
+        Args:
+            language: The language, if there are several.
+            contexts: Take the context vectors, which do not vary by slice.
+            **slice: The value of every column that the vectors vary by.
+
+        Returns:
+            KeyedVectors, with the attribute "count" where counts are known.
+
+        Example:
+            fitted.to_gensim(party="D").most_similar("health")
+        """
+        return export.to_gensim(self, language, contexts=contexts, **slice)
 
     def to_frame(self, language: str | None = None, **slice: Any) -> pd.DataFrame:
-        """A table of all vectors, or of the slices with these values: slice, word, count, d0, d1, …"""
-        return exchange.to_frame(self, language, **slice)
+        """All vectors as a table, or those of the slices with given values.
+
+        Args:
+            language: One language; without it, all.
+            **slice: Values of columns that the vectors vary by.
+
+        Returns:
+            A table with language (if there are several), slice, word, count, d0, d1, …
+
+        Example:
+            fitted.to_frame(party="D")
+        """
+        return export.to_frame(self, language, **slice)
 
     def export(self, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
-        """Write vectors for other programs, in the format that the ending of the file tells.
+        """Write vectors for other programs, in the format that the ending of the file says.
 
-        .txt .vec   word2vec text, .bin binary: one slice, which is to be chosen
-        .npz        NumPy: words, vectors, counts and contexts
-        .parquet    a table of all slices, or of those with the given values; .csv the same
+        .txt .vec   word2vec text, .bin binary: one slice, which must be chosen
+        .npz        NumPy, without pickle: words, vectors (V, D) and counts (V), or of several slices (S, V, D) and
+                    (S, V), which "columns" and "slices" name; contexts (V, D) if there are any
+        .parquet    a table of all slices, or of those with the given values, as `to_frame` returns it
+        .csv        the same; an apostrophe is put before words that a spreadsheet would take for a formula
 
+        Args:
+            path: The file to write; text formats may end in .gz.
+            language: The language, if there are several.
+            **slice: Values of columns that the vectors vary by.
+
+        Example:
             fitted.export("democrats.vec", party="D")
         """
-        exchange.export(self, path, language, **slice)
+        export.export(self, path, language, **slice)
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write to a folder, in one step; `load` reads it back."""
+    def save(self, folder: str | os.PathLike[str], *, kind: str = KIND) -> None:
+        """Write the model to a folder, atomically; `lx.load` reads it.
+
+        Args:
+            folder: The folder, which is replaced if it holds a model.
+            kind: What the manifest calls it; a label-free fit in the cache has a kind of its own.
+
+        Example:
+            fitted.save("speeches.laplex")
+        """
         slices = self.rows.slices
         arrays: dict[str, NDArray[Any]] = {
             "theta": np.ascontiguousarray(self.theta),
             "slot": self.slot,
             "slice_of_document": slices.of_document,
-            "graph/first": self.graph.first,
-            "graph/second": self.graph.second,
-            "graph/weight": self.graph.weight,
-            "graph/sign": self.graph.sign,
-            "graph/directed": self.graph.directed,
-            "graph/diagonal": self.graph.diagonal,
-            "graph/targets": self.graph.targets,
         }
+        arrays |= {f"graph/{name}": getattr(self.graph, name) for name in (*EDGE_ARRAYS, "diagonal", "targets")}
         if self.spread is not None:
             arrays["spread"] = np.ascontiguousarray(self.spread)
-        if self.filling is not None:
-            arrays |= {"filling/covariance": self.filling.covariance, "filling/kind": self.filling.kind}
+        if (prior := self.slice_covariance) is not None:
+            arrays |= {"filling/covariance": prior.covariance, "filling/kind": prior.kind}
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
             arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(vocabulary.words)
             arrays[f"counts/{i}"] = counts
@@ -145,16 +220,22 @@ class Embeddings(Answers):
             "fit": {"versions": storage.versions()} | self.settings,
             "history": self.history.astype(object).where(self.history.notna(), None).to_dict("records"),
         }
-        storage.save(folder, "embeddings", settings, arrays)
+        storage.save(folder, kind, settings, arrays)
 
-    def report(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Report:
-        """A report on these vectors, for a notebook or a file; options are those of `lx.report`.
+    def report(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """A report on these vectors, for a notebook or a file.
 
-        fitted.report("speeches.html", words=["health", "tax"], cluster="speaker")
+        Args:
+            path: An HTML file to write; without it, the report is only returned.
+            **options: Those of `lx.report`.
+
+        Returns:
+            The Report, which a notebook shows.
+
+        Example:
+            fitted.report("speeches.html", words=["health", "tax"], cluster="speaker")
         """
-        from laplex.report import report
-
-        return report(self, path, **options)
+        return provided("report")(self, path, **options)
 
     def _repr_html_(self) -> str:
         words = [f"{len(known):,} of {known.language}".removesuffix(" of ") for known in self.rows.vocabularies]
@@ -171,56 +252,67 @@ class Embeddings(Answers):
 
 
 def _check_shapes(name: str, arrays: Sequence[NDArray[Any]], shapes: Sequence[tuple[int, ...]]) -> None:
-    found = [np.shape(array) for array in arrays]
-    if found != shapes:
-        raise InputError(f"the {name} have the shapes {found}: they must be {shapes}, one for each language")
+    actual = [np.shape(array) for array in arrays]
+    if actual != list(shapes):
+        raise InputError(f"the {name} have the shapes {actual}: they must be {shapes}, one for each language")
 
 
-def load(folder: str | os.PathLike[str]) -> Embeddings:
-    """Open a saved model, its vectors memory-mapped."""
-    saved = storage.load(folder, "embeddings")
+def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
+    """Open a saved model; its vectors are memory-mapped.
+
+    Args:
+        folder: A folder that `Embeddings.save` wrote.
+        kind: What its manifest must call it.
+
+    Returns:
+        The Embeddings.
+
+    Example:
+        fitted = lx.load("speeches.laplex")
+    """
+    saved = storage.load(folder, kind)
     arrays, settings = saved.arrays, saved.settings
     try:
-        keys = tuple(_whole(key) for key in settings["slices"])
+        keys = tuple(_texts(key) for key in settings["slices"])
         slices = Slices(_names(settings, "columns"), keys, arrays["slice_of_document"])
         if any(len(key) != len(slices.columns) for key in keys) or not _within(slices.of_document, 0, len(slices)):
             raise ValueError("its slices")
         vocabularies, counts = [], []
         for i, language in enumerate(_names(settings, "languages")):
             words = storage.unpack(arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"])
-            counts.append(_of_kind(arrays[f"counts/{i}"], "iu", (len(slices), len(words))))
+            counts.append(_checked(arrays[f"counts/{i}"], "iu", (len(slices), len(words))))
             vocabularies.append(Vocabulary(words, counts[i].sum(0), language))
         rows = Rows(vocabularies, slices)
-        theta, slot = arrays["theta"], _of_kind(arrays["slot"], "i", (len(rows),))
+        theta, slot = arrays["theta"], _checked(arrays["slot"], "i", (len(rows),))
         if theta.ndim != 2 or theta.dtype != np.float32 or not _within(slot, -1, len(theta)):
             raise ValueError("its vectors")
         spread = arrays.get("spread")
         if spread is not None:
-            _of_kind(spread, "f", theta.shape)
-        graph, filling = _graph(arrays, len(theta)), _filling(arrays, rows)
+            _checked(spread, "f", theta.shape)
+        graph, covariance = _graph(arrays, len(theta)), _slice_covariance(arrays, rows)
         history = _records(settings["history"])
-        return Embeddings(rows, theta, slot, counts, graph, dict(settings["fit"]), history, spread, filling)
+        return Embeddings(rows, theta, slot, counts, graph, dict(settings["fit"]), history, spread, covariance)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
 
 
 def _names(settings: dict[str, Any], what: str) -> tuple[str, ...]:
-    """The names of columns or languages, if they are a list of texts, each once."""
+    """The names of columns or languages; ValueError unless they are a list of different texts."""
     names = settings[what]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError(f"its {what} are {names!r}")
-    return _whole(names)
+    return _texts(names)
 
 
-def _whole(texts: Iterable[Any]) -> tuple[str, ...]:
-    """The texts; ValueError if there is half a character in one, which no table can hold."""
-    found = tuple(str(text) for text in texts)
-    "".join(found).encode()
-    return found
+def _texts(values: Iterable[Any]) -> tuple[str, ...]:
+    """The values as text; ValueError if one has half of a surrogate pair, which no table can hold."""
+    texts = tuple(str(value) for value in values)
+    "".join(texts).encode()
+    return texts
 
 
-def _of_kind(array: NDArray[Any], kinds: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """The array, if it is as it must be: of one of these kinds of numbers, as NumPy calls them, and of this shape."""
+def _checked(array: NDArray[Any], kinds: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The array; ValueError unless its dtype is of one of these kinds (NumPy's letters) and it has this shape."""
     if array.dtype.kind not in kinds or array.shape != shape:
         raise ValueError(f"an array of {array.dtype} with the shape {array.shape} where it must be {shape}")
     return array
@@ -231,30 +323,76 @@ def _within(numbers: NDArray[Any], least: int, end: int) -> bool:
 
 
 def _graph(arrays: dict[str, NDArray[Any]], nodes: int) -> Graph:
-    kinds = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}
     edges = arrays["graph/first"].shape[:1]
-    parts = {name: _of_kind(arrays[f"graph/{name}"], kind, edges) for name, kind in kinds.items()}
+    parts = {name: _checked(arrays[f"graph/{name}"], kind, edges) for name, kind in EDGE_ARRAYS.items()}
     targets = arrays["graph/targets"]
     if targets.ndim != 2:
         raise ValueError("its fixed vectors")
-    diagonal = _of_kind(arrays["graph/diagonal"], "f", (nodes,))
+    diagonal = _checked(arrays["graph/diagonal"], "f", (nodes,))
     return Graph(**parts, diagonal=diagonal, targets=targets)  # type: ignore[arg-type]
 
 
-def _filling(arrays: dict[str, NDArray[Any]], rows: Rows) -> Filling | None:
+def _slice_covariance(arrays: dict[str, NDArray[Any]], rows: Rows) -> SliceCovariance | None:
     if "filling/covariance" not in arrays:
         return None
     kinds, slices = len(arrays["filling/covariance"]), len(rows.slices)
-    covariance = _of_kind(arrays["filling/covariance"], "f", (kinds, slices, slices))
-    kind = _of_kind(arrays["filling/kind"], "i", (sum(map(len, rows.vocabularies)),))
+    covariance = _checked(arrays["filling/covariance"], "f", (kinds, slices, slices))
+    kind = _checked(arrays["filling/kind"], "i", (sum(map(len, rows.vocabularies)),))
     if not np.isfinite(covariance).all() or not _within(kind, 0, kinds):
         raise ValueError("what fills absent words")
-    return Filling(covariance, kind)
+    return SliceCovariance(covariance, kind)
 
 
 def _records(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The history, if it makes a table that is not much larger than itself."""
+    """The history; ValueError if its table would be much larger than itself, mostly empty."""
     columns = {name for record in history for name in record}
     if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):
         raise ValueError("its history")
     return history
+
+
+def load_word2vec(
+    path: str | os.PathLike[str], *, language: str = "", binary: bool | None = None, quiet: bool = False
+) -> Embeddings:
+    """Read word vectors in word2vec's formats, text or binary, also GloVe's and fastText's .vec.
+
+    The words keep the order of the file. How often they occur is not known: all counts are 0.
+
+    Args:
+        path: The file, also .gz.
+        language: The name of the language, to combine them with vectors of another.
+        binary: Whether the file is binary; by default that is found out.
+        quiet: Print nothing.
+
+    Returns:
+        Embeddings of one language and one slice, without contexts.
+
+    Example:
+        lx.load_word2vec("glove.6B.100d.txt").neighbors("health")
+    """
+    words, vectors = word2vec.read(path, binary=binary, quiet=quiet)
+    vocabulary = Vocabulary(words, np.zeros(len(words), np.int64), language)
+    return Embeddings.of([vocabulary], [vectors], settings={"read": str(path)})
+
+
+def from_gensim(keyed: Any, *, language: str = "") -> Embeddings:
+    """Convert gensim's KeyedVectors.
+
+    Args:
+        keyed: KeyedVectors, such as `model.wv` of a gensim model; their counts are kept, if they have any.
+        language: The name of the language, to combine them with vectors of another.
+
+    Returns:
+        Embeddings of one language and one slice, without contexts.
+
+    Example:
+        lx.from_gensim(model.wv).neighbors("health")
+    """
+    if not (hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors")):
+        raise InputError(f"{type(keyed).__name__} is not gensim's KeyedVectors: pass model.wv of a gensim model")
+    words = [str(word) for word in keyed.index_to_key]
+    vectors = np.array(keyed.vectors, np.float32)
+    if not len(words) or vectors.shape[0] != len(words):
+        raise InputError(f"these KeyedVectors hold {len(words):,} words and vectors of shape {vectors.shape}")
+    counts = np.array(keyed.expandos.get("count", np.zeros(len(words))), np.int64)
+    return Embeddings.of([Vocabulary(words, counts, language)], [vectors], settings={"read": "gensim"})

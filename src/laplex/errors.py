@@ -1,8 +1,9 @@
-"""What laplex raises when something is wrong that the user can put right."""
+"""The errors that laplex raises, and checks of arguments."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -18,10 +19,10 @@ class StorageError(LaplexError):
     """A file that laplex wrote, or is to write, cannot be read or written."""
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """The argument `name` as a whole number from `least` on; 5.0 is one, since R has no other way to write 5.
+def check_int(name: str, value: Any, least: int = 1) -> int:
+    """The argument `name` as an integer of at least `least`. 5.0 is one, since R passes 5 as 5.0.
 
-    >>> whole("epochs", 5.0)
+    >>> check_int("epochs", 5.0)
     5
     """
     if isinstance(value, float) and value.is_integer():
@@ -35,8 +36,14 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     return number
 
 
-def quote(values: object, most: int = 8) -> str:
-    """A list of values for an error message: at most `most` of them, then how many more."""
-    items = [str(value) for value in values]  # type: ignore[attr-defined]
+def check_interval(interval: float) -> None:
+    """Raise unless an interval is the share of samples, or of the posterior, that it should cover."""
+    if not 0 < interval < 1:
+        raise InputError(f"interval={interval} must be between 0 and 1: write 0.9 for an interval of 90%")
+
+
+def quote(values: Iterable[object], most: int = 8) -> str:
+    """The first values of a list for an error message, and the number of the others."""
+    items = [str(value) for value in values]
     shown = ", ".join(items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most:,} more"

@@ -1,4 +1,4 @@
-"""A small model with awkward words, fitted once, and the explorer looking at it."""
+"""Models that are fitted once in a session, the explorer of each, and one browser."""
 
 from __future__ import annotations
 
@@ -10,36 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explored import AWKWARD, SCRIPT, TOPICS, documents, settle, unused_port
 
 import laplex as lx
 
 pytest.importorskip("streamlit", reason="the explorer is an extra")
 
 from laplex.explorer.launching import Explorer, explore
-
-SCRIPT = "<script>window.hacked=1</script>"
-IMAGE = "<img/src=x/onerror=window.hacked=1>"
-AWKWARD = [SCRIPT, IMAGE, "=1+1", "*star*", ":red[x]", "$a$", "größe", "東京"]
-TOPICS = [
-    ["tax", "money", "budget", "spending", "debt", "dollar", "income", "wage", *AWKWARD[:4]],
-    ["war", "army", "peace", "soldier", "navy", "battle", "weapon", "treaty", *AWKWARD[4:]],
-    ["school", "teacher", "child", "health", "hospital", "family", "nurse", "doctor", "the", "of"],
-]
-YEARS = ("2000", "2001", "2003")
-
-
-def documents(count: int = 360, length: int = 40, seed: int = 0) -> list[dict[str, Any]]:
-    """Documents about one topic each; "health" is about money for R, about families for D."""
-    random = np.random.default_rng(seed)
-    made = []
-    for number in range(count):
-        party, year, speaker = "DR"[number % 2], YEARS[number // 2 % 3], number % 24
-        topic = list(TOPICS[random.integers(3)])
-        if party == "R" and "tax" in topic:
-            topic += ["health"] * 3
-        words = random.choice(topic, length)
-        made.append({"text": [str(w) for w in words], "party": party, "year": year, "speaker": f"s{speaker}"})
-    return made
+from laplex.text.tokens import Slices
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +40,7 @@ def fitted(saved: Path) -> lx.Embeddings:
 @pytest.fixture(scope="session")
 def explorer(saved: Path) -> Iterator[Explorer]:
     """The explorer, as a process of its own."""
-    with explore(saved, port=8700, browser=False, wait=False, quiet=True) as running:
+    with explore(saved, port=unused_port(), browser=False, wait=False, quiet=True) as running:
         yield running
 
 
@@ -75,28 +53,33 @@ def demo_explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer
     prior = lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
     model = lx.Model(vary=["party", "period"], prior=prior, dimensions=20)
     lx.fit(model, tokens, epochs=1, quiet=True).save(home / "demo.laplex")
-    with explore(home / "demo.laplex", port=8720, browser=False, wait=False, quiet=True) as running:
+    with explore(home / "demo.laplex", port=unused_port(), browser=False, wait=False, quiet=True) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def bilingual() -> lx.Embeddings:
-    """Two languages, the second the first with other endings and some noise; one word has an awkward translation."""
+    """Two languages, each by party, the second the first with noise; one word has an awkward translation."""
     random = np.random.default_rng(3)
     words = [word for topic in TOPICS for word in topic if word not in AWKWARD]
-    vectors = random.standard_normal((len(words), 8))
-    there = vectors + 0.2 * random.standard_normal(vectors.shape)
-    counts = np.arange(len(words), 0, -1)
+    vectors = random.standard_normal((2, len(words), 8))
+    translations = vectors + 0.2 * random.standard_normal(vectors.shape)
+    counts = np.tile(np.arange(len(words), 0, -1), (2, 1))
     names = [SCRIPT if word == "debt" else f"{word}o" for word in words]
-    vocabularies = [lx.Vocabulary(words, counts, "en"), lx.Vocabulary(names, counts, "it")]
-    return lx.Embeddings.of(vocabularies, [vectors, there], contexts=[vectors, there])
+    return lx.Embeddings.of(
+        [lx.Vocabulary(words, counts.sum(0), "en"), lx.Vocabulary(names, counts.sum(0), "it")],
+        [vectors, translations],
+        slices=Slices(("party",), (("D",), ("R",)), np.empty(0, np.int32)),
+        counts=[counts, counts],
+        contexts=[vectors[0], translations[0]],
+    )
 
 
 @pytest.fixture(scope="session")
 def bilingual_explorer(bilingual: lx.Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
     folder = tmp_path_factory.mktemp("bilingual") / "two.laplex"
     bilingual.save(folder)
-    with explore(folder, port=8740, browser=False, wait=False, quiet=True) as running:
+    with explore(folder, port=unused_port(), browser=False, wait=False, quiet=True) as running:
         yield running
 
 
@@ -112,6 +95,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
+    """One browser for all tests of a module; while it is open, tests of other modules could not run an event loop."""
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as running:
         opened = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -154,14 +138,3 @@ def visit(contexts: Callable[..., Any], explorer: Explorer) -> Iterator[Callable
     yield opened
     for page in pages:
         page.close()
-
-
-def settle(page: Any) -> None:
-    """Until nothing runs any more."""
-    page.wait_for_timeout(250)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=stStatusWidget]') && !document.querySelector('[data-stale=true]')"
-        " && !document.querySelector('[data-testid=stSkeleton]')",
-        timeout=60_000,
-    )

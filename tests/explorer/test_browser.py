@@ -6,7 +6,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pandas as pd
 import pytest
-from conftest import AWKWARD, IMAGE, SCRIPT, settle
+from explored import AWKWARD, IMAGE, SCRIPT, settle
+
+pytestmark = pytest.mark.slow
 
 PAGES = ["", "word", "contrast", "change", "dimensions", "map"]
 # Streamlit looks below a page's own address first, and does not find itself there
@@ -34,7 +36,7 @@ def test_every_page_of_the_demo_is_drawn_and_asks_nobody_else(visit, demo_explor
     check_page(visit(path, scheme, width, demo_explorer), scheme, width)
 
 
-@pytest.mark.parametrize("path", ["", "word?language=it", "languages", "dimensions", "map"])
+@pytest.mark.parametrize("path", ["", "word?language=it", "contrast?language=it", "languages", "dimensions", "map"])
 @pytest.mark.parametrize(
     ("scheme", "width"), [("light", 390), ("dark", 1400)], ids=["light and narrow", "dark and wide"]
 )
@@ -111,14 +113,40 @@ def frame_of(element):
     return pd.DataFrame(index=range(rows))
 
 
-def test_a_row_of_the_contrast_leads_to_the_word(visit, fitted):
-    page = visit("contrast?min_count=1&content=false")
-    first = fitted.contrast("party", 1, min_count=1)["word"].iloc[0]
+def click_first_row(page):
     table = page.get_by_test_id("stDataFrame").first
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
     page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)
+
+
+def test_a_row_of_the_contrast_leads_to_the_word(visit, fitted):
+    page = visit("contrast?min_count=1&content=false")
+    first = fitted.contrast("party", 1, min_count=1)["word"].iloc[0]
+    click_first_row(page)
     page.get_by_text(f"Words used like “{first}”").wait_for(timeout=30_000)
+
+
+@pytest.mark.parametrize("path", ["contrast?language=it&min_count=1", "dimensions?language=it&plus=waro&minus=taxo"])
+def test_links_to_a_word_keep_its_language(visit, bilingual_explorer, bilingual, path):
+    page = visit(path, of=bilingual_explorer)
+    if path.startswith("contrast"):
+        click_first_row(page)
+    else:
+        page.locator(".list .word").first.click()
+    page.get_by_text("Words used like").wait_for(timeout=30_000)
+    settle(page)
+    title = page.get_by_text("Words used like").inner_text()
+    word = title.partition("“")[2].rstrip("”")
+    assert word in bilingual.words("it")
+    query = parse_qs(urlsplit(page.url).query)
+    assert query["language"] == ["it"]
+    assert query.get("word", [word]) == [word]  # the default is left out
+    links = [parse_qs(urlsplit(link.get_attribute("href")).query) for link in page.locator(".list a").all()]
+    assert links
+    for link in links:
+        assert link["language"] == ["it"]
+        assert link["word"][0] in bilingual.words("it")
 
 
 def test_a_file_is_downloaded_that_no_spreadsheet_runs(visit, fitted):
@@ -191,10 +219,13 @@ def test_a_map_can_be_zoomed_and_read(visit):
     page.set_viewport_size({"width": 1400, "height": 1400})  # all of the map is on the screen
     before, _ = dots(page)[0]
     page.mouse.move(before["x"] + before["width"] / 2, before["y"] + before["height"] / 2)
-    told = page.locator("#vg-tooltip-element")
-    told.wait_for(state="visible")
-    assert {"Word", "Party", "Occurrences"} <= {text.rstrip(":") for text in told.locator("td.key").all_inner_texts()}
-    page.mouse.move(before["x"] + 150, before["y"] + 100)
+    tooltip = page.locator("#vg-tooltip-element")
+    tooltip.wait_for(state="visible")
+    keys = {text.rstrip(":") for text in tooltip.locator("td.key").all_inner_texts()}
+    assert {"Word", "Party", "Occurrences"} <= keys
+    # a point of the map that is far from the dot, which would stay where it is
+    area = page.locator("[data-testid=stVegaLiteChart] svg").bounding_box()
+    page.mouse.move(area["x"] + area["width"] * 0.4, area["y"] + area["height"] * 0.4)
     page.mouse.wheel(0, -600)
     page.wait_for_timeout(500)
     after, _ = dots(page)[0]
@@ -206,10 +237,10 @@ def test_a_word_is_translated_and_a_click_translates_back(visit, bilingual_explo
     choose(page, "Word", "army")
     page.get_by_text("“army” in it").wait_for()
     assert neighbors(page) == [
-        *bilingual.neighbors("army", 12, language="en")["neighbor"],
-        *bilingual.neighbors("armyo", 12, language="it")["neighbor"],
+        *bilingual.neighbors("army", 12, language="en", party="D")["neighbor"],
+        *bilingual.neighbors("armyo", 12, language="it", party="D")["neighbor"],
     ]
-    first = bilingual.neighbors("armyo", 1, language="it")["neighbor"].iloc[0]
+    first = bilingual.neighbors("armyo", 1, language="it", party="D")["neighbor"].iloc[0]
     page.locator(".list").nth(1).locator(".word").first.click()
     page.get_by_text(f"“{first}” in en").wait_for(timeout=30_000)
     assert parse_qs(urlsplit(page.url).query) == {"language": ["it"], "said": [first]}

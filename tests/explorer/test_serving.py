@@ -14,12 +14,13 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
+from explored import unused_port
 
 import laplex as lx
 from laplex.errors import InputError
 from laplex.explorer import launching
-from laplex.explorer.guarding import Guard, is_ours, policy
 from laplex.explorer.launching import explore, free_port
+from laplex.explorer.serving import Guard, is_ours, policy
 
 
 def ask(explorer, path="/", **headers):
@@ -31,10 +32,10 @@ def ask(explorer, path="/", **headers):
 
 
 def test_a_port_that_is_taken_gives_the_next():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         assert free_port(port) > port
 
 
@@ -57,12 +58,12 @@ def test_a_model_that_is_none_is_refused_before_anything_starts(tmp_path):
 
 def test_it_listens_on_this_machine_only(explorer):
     port = urlsplit(explorer.url).port
-    own = socket.gethostbyname(socket.gethostname())
-    if own.startswith("127."):
+    address = socket.gethostbyname(socket.gethostname())
+    if address.startswith("127."):
         pytest.skip("this machine has no other address")
-    with socket.socket() as tried:
-        tried.settimeout(2)
-        assert tried.connect_ex((own, port)) != 0
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        assert probe.connect_ex((address, port)) != 0
 
 
 def test_another_name_or_page_is_refused(explorer):
@@ -113,11 +114,12 @@ def test_the_guard_lets_the_start_of_the_server_through():
     assert seen == ["lifespan"]
 
 
+@pytest.mark.slow
 def test_unsaved_embeddings_can_be_explored_and_leave_nothing_behind(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr(launching.tempfile, "tempdir", str(tmp_path))
     opened = []
     monkeypatch.setattr(launching.webbrowser, "open", opened.append)
-    running = explore(fitted, port=8750, wait=False, quiet=True)
+    running = explore(fitted, port=unused_port(), wait=False, quiet=True)
     assert opened == [running.url]
     assert ask(running, "/_stcore/health")[0] == 200
     assert list(tmp_path.iterdir())
@@ -126,44 +128,46 @@ def test_unsaved_embeddings_can_be_explored_and_leave_nothing_behind(fitted, tmp
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_process_that_started_it(saved):
     script = (
         "import sys, os; from laplex.explorer import explore\n"
-        f"e = explore({str(saved)!r}, port=8760, browser=False, wait=False, quiet=True)\n"
+        f"e = explore({str(saved)!r}, port={unused_port()}, browser=False, wait=False, quiet=True)\n"
         "print(e._process.pid, e.url, flush=True); os._exit(1)"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    url = urlsplit(said.stdout.split()[1])
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    url = urlsplit(output.stdout.split()[1])
     for _ in range(100):
-        with socket.socket() as tried:
-            if tried.connect_ex((url.hostname, url.port)) != 0:
+        with socket.socket() as probe:
+            if probe.connect_ex((url.hostname, url.port)) != 0:
                 return
         time.sleep(0.1)
     pytest.fail("the explorer goes on after its parent has ended")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [False, True], ids=["--no-browser", "--browser"])
 def test_the_command_takes_the_next_port_and_opens_the_browser_if_it_may(saved, tmp_path, wanted):
     """With a browser that writes down what it was to open."""
     seen, program = tmp_path / "seen", tmp_path / "browser"
     program.write_text(f'#!/bin/sh\necho "$1" > "{seen}"\n')
     program.chmod(0o755)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         command = [sys.executable, "-m", "laplex", "explore", str(saved), "--port", str(port)]
         command += [] if wanted else ["--no-browser"]
         environment = {**os.environ, "BROWSER": f"{program} %s", "COLUMNS": "200"}
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
             try:
-                said = ""
-                while "The explorer is at" not in said:
+                output = ""
+                while "The explorer is at" not in output:
                     line = running.stderr.readline()
-                    assert line, said
-                    said += line
-                url = re.search(r"http://127\.0\.0\.1:(\d+)", said)
-                assert f"port {port} is taken: {url[1]} is used" in said
+                    assert line, output
+                    output += line
+                url = re.search(r"http://127\.0\.0\.1:(\d+)", output)
+                assert f"port {port} is taken: {url[1]} is used" in output
                 with socket.create_connection(("127.0.0.1", int(url[1])), timeout=20):
                     pass
                 for _ in range(50 if wanted else 10):

@@ -43,26 +43,26 @@ def _save(first: int) -> Callable[[Path, Path], Any]:
 
 
 def _read(home: Path, folder: Path) -> Any:
-    known = {jobs.told(lx.load(home / name)) for name in ("one", "two")}
+    known = {jobs.content_hash(lx.load(home / name)) for name in ("one", "two")}
     end, read = time.monotonic() + 1.0, 0
     while not (folder / "model" / "laplex.json").exists():
         time.sleep(0.001)
     while time.monotonic() < end or read < TURNS:
-        assert jobs.told(lx.load(folder / "model")) in known
+        assert jobs.content_hash(lx.load(folder / "model")) in known
         read += 1
     return read
 
 
 def wrong_models(home: Path, folder: Path) -> list[str]:
     *saved, read = crowd(home, folder, [_save(0), _save(1), _read])
-    known = {jobs.told(lx.load(home / name)) for name in ("one", "two")}
-    whole = jobs.told(lx.load(folder / "model")) in known
-    return [str(answer) for answer in saved if answer] + ([] if isinstance(read, int) and whole else [str(read)])
+    known = {jobs.content_hash(lx.load(home / name)) for name in ("one", "two")}
+    complete = jobs.content_hash(lx.load(folder / "model")) in known
+    return [str(answer) for answer in saved if answer] + ([] if isinstance(read, int) and complete else [str(read)])
 
 
 def wrong_fits(home: Path, folder: Path) -> list[str]:
     answers = crowd(home, folder, [jobs.fit, jobs.fit])
-    return [] if answers == [jobs.told(lx.load(folder / "model"))] * 2 else list(map(str, answers))
+    return [] if answers == [jobs.content_hash(lx.load(folder / "model"))] * 2 else list(map(str, answers))
 
 
 def wrong_cache(home: Path, folder: Path) -> list[str]:

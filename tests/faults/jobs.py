@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import laplex as lx
-from laplex import storage
 from laplex.embeddings import Embeddings
+from laplex.runtime import storage
 
 PRIOR = lx.Ridge(1.0) + lx.Groups("party", 10.0)
 MODEL = lx.Model(["party"], PRIOR, dimensions=8, window=2, negatives=3, subsample=0.0)
@@ -33,11 +33,11 @@ def write_text(path: Path, documents: int = 2500, length: int = 40, words: int =
 
 def tokens_in(folder: Path) -> lx.Tokens:
     """The tokens that `ingest` left in a cache, read without Polars."""
-    [found] = (folder / "cache").glob("tokens-*")
-    return lx.Tokens(storage.load(found, "tokens"))
+    [tokens_folder] = (folder / "cache").glob("tokens-*")
+    return lx.Tokens(storage.load(tokens_folder, "tokens"))
 
 
-def told(fitted: Embeddings) -> str:
+def content_hash(fitted: Embeddings) -> str:
     """A hash of all vectors."""
     return hashlib.sha256(np.ascontiguousarray(fitted.theta).tobytes()).hexdigest()
 
@@ -51,7 +51,7 @@ def fit(home: Path, folder: Path) -> Any:
     """A checkpoint after every epoch, then the model."""
     fitted = lx.fit(MODEL, tokens_in(home), checkpoint=folder / "state", **CHOICES)
     fitted.save(folder / "model")
-    return told(lx.load(folder / "model"))
+    return content_hash(lx.load(folder / "model"))
 
 
 def checkpoint(home: Path, folder: Path) -> Any:
@@ -59,7 +59,7 @@ def checkpoint(home: Path, folder: Path) -> Any:
     choices = CHOICES | {"epochs": 2, "inference": "variational"}
     fitted = lx.fit(MODEL, tokens_in(home), checkpoint=folder / "state", checkpoint_minutes=1e-9, **choices)
     assert fitted.spread is not None
-    return [told(fitted), hashlib.sha256(fitted.spread.tobytes()).hexdigest()]
+    return [content_hash(fitted), hashlib.sha256(fitted.spread.tobytes()).hexdigest()]
 
 
 def save(home: Path, folder: Path) -> Any:
@@ -71,7 +71,7 @@ def save(home: Path, folder: Path) -> Any:
         fitted.export(folder / "vectors.vec.gz", party="D")
         fitted.export(folder / "vectors.parquet")
     return [
-        told(lx.load(folder / "model")),
+        content_hash(lx.load(folder / "model")),
         hashlib.sha256((folder / "vectors.vec.gz").read_bytes()).hexdigest(),
         hashlib.sha256((folder / "vectors.parquet").read_bytes()).hexdigest(),
     ]
@@ -82,13 +82,13 @@ def tune(home: Path, folder: Path) -> Any:
     choices = CHOICES | {"holdout": 0.1}
     tuned = lx.tune(MODEL, tokens_in(home), {"party": [1.0, 10.0, 100.0]}, checkpoint=folder / "tuning", **choices)
     table = tuned.table.drop(columns=[name for name in tuned.table if "second" in name])
-    return [told(tuned.fitted), json.loads(table.to_json())]
+    return [content_hash(tuned.fitted), json.loads(table.to_json())]
 
 
 def scratch(home: Path, folder: Path) -> Any:
     """A tuning that keeps nothing has a folder for the time being."""
     tuned = lx.tune(MODEL, tokens_in(home), {"party": [1.0, 10.0]}, **CHOICES | {"epochs": 1, "holdout": 0.1})
-    return told(tuned.fitted)
+    return content_hash(tuned.fitted)
 
 
 JOBS = {job.__name__: job for job in (ingest, fit, checkpoint, save, tune, scratch)}

@@ -25,8 +25,8 @@ from typing import Any
 
 import jobs
 
-from laplex import storage
 from laplex.errors import LaplexError
+from laplex.runtime import storage
 
 TOUCHING = {
     "open",
@@ -95,8 +95,8 @@ def half_written(folder: Path) -> Iterator[str]:
     for manifest in folder.rglob(storage.MANIFEST):
         try:
             saved = storage.load(manifest.parent)
-            whole = (manifest.parent / f"arrays-{saved.digest}.safetensors").read_bytes()
-            if hashlib.blake2b(whole, digest_size=16).hexdigest() != saved.digest:
+            complete = (manifest.parent / f"arrays-{saved.digest}.safetensors").read_bytes()
+            if hashlib.blake2b(complete, digest_size=16).hexdigest() != saved.digest:
                 yield f"{manifest.parent.name}: its bytes are not those of its name"
         except LaplexError as error:
             yield f"{manifest.parent.name}: {error}"
@@ -124,11 +124,11 @@ class Trial:
         self.kills = self.done = 0
         self.wrong: list[str] = []
         started = time.monotonic()
-        whole = self._run(self._fresh())
+        complete = self._run(self._fresh())
         self.seconds = time.monotonic() - started
-        if whole is None or "error" in whole:
-            raise SystemExit(f"{name} does not run at all: {whole}")
-        self.expected, self.moments, self.touching = whole["result"], whole["moments"], whole["touching"]
+        if complete is None or "error" in complete:
+            raise SystemExit(f"{name} does not run at all: {complete}")
+        self.expected, self.moments, self.touching = complete["result"], complete["moments"], complete["touching"]
 
     def _fresh(self) -> Path:
         folder = self.home / f"trial-{self.name}"
@@ -162,9 +162,9 @@ class Trial:
                 self.wrong.append(f"killed at {moments[:-1]}, then {answer['error']}")
             self.wrong += [f"killed at {moments}: {what}" for what in half_written(folder)]
         answer = self._run(folder)
-        said = answer and answer.get("error", answer.get("result"))
-        if said != self.expected:
-            self.wrong.append(f"killed at {moments}, the next run gives {said}, not {self.expected}")
+        outcome = answer and answer.get("error", answer.get("result"))
+        if outcome != self.expected:
+            self.wrong.append(f"killed at {moments}, the next run gives {outcome}, not {self.expected}")
         self.wrong += [f"killed at {moments}, left over: {what}" for what in left_over(folder)]
         self.done += 1
 
@@ -197,8 +197,14 @@ def main() -> None:
         trial = Trial(name, chosen.home, chosen.seed)
         for number in range(chosen.moments):
             trial.kill_at(number)
-        said = {"job": name, "trials": trial.done, "kills": trial.kills, "moments": trial.moments, "wrong": trial.wrong}
-        print(json.dumps(said | {"seconds": round(time.monotonic() - started, 1)}), flush=True)
+        outcome = {
+            "job": name,
+            "trials": trial.done,
+            "kills": trial.kills,
+            "moments": trial.moments,
+            "wrong": trial.wrong,
+        }
+        print(json.dumps(outcome | {"seconds": round(time.monotonic() - started, 1)}), flush=True)
 
 
 if __name__ == "__main__":

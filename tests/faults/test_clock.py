@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import laplex as lx
-from laplex import storage
+from laplex.runtime import storage
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +40,15 @@ def clock(monkeypatch):
 @pytest.fixture
 def saves(monkeypatch):
     """The pieces of the epoch after which a checkpoint was kept."""
-    found = []
+    pieces = []
     save = storage.save
 
     def noted(folder, kind, settings, arrays):
-        found.append(settings["position"]["piece"])
+        pieces.append(settings["position"]["piece"])
         save(folder, kind, settings, arrays)
 
     monkeypatch.setattr(storage, "save", noted)
-    return found
+    return pieces
 
 
 @pytest.mark.parametrize("step", [-86_400, 86_400])

@@ -18,8 +18,8 @@ import small
 
 import laplex as lx
 from laplex.embeddings import Embeddings
-from laplex.lexicons import WordPairs
-from laplex.vocabulary import Vocabulary
+from laplex.lexicons.wordpairs import WordPairs
+from laplex.text.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of disks that can be limited")
 
@@ -117,28 +117,28 @@ class Disk:
 
 @pytest.fixture
 def disk(tmp_path):
-    found = Disk(tmp_path / "small")
-    yield found
-    found.close()
+    disk = Disk(tmp_path / "small")
+    yield disk
+    disk.close()
 
 
 @pytest.mark.parametrize("name", WRITES)
 def test_a_disk_that_is_full_at_some_point_of_a_write(name, disk, inputs):
     WRITES[name](disk.folder, inputs, 0)
     old = content(disk.folder)
-    said = []
+    messages = []
     for room in ROOMS:
         with disk.leave(room):
             try:
                 WRITES[name](disk.folder, inputs, 1)
                 break
             except lx.StorageError as error:
-                said.append(str(error))
+                messages.append(str(error))
         kept = content(disk.folder)
         assert old.items() <= kept.items()
         assert not [path for path in kept if Path(path).name.startswith(".")]
-    assert said
-    for message in said:
+    assert messages
+    for message in messages:
         assert re.search("cannot write .*(No space left|File too large)", message)
     assert content(disk.folder) != old, "it was never written"
 

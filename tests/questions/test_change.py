@@ -9,7 +9,7 @@ import planted
 import pytest
 
 import laplex as lx
-from laplex.questions.order import ordered_column
+from laplex.questions.change import ordered_column
 
 YEARS = planted.YEARS
 
@@ -119,6 +119,7 @@ def test_a_chain_makes_an_order():
     assert set(made.drift("age")["to"]) == {"c old"}
 
 
+@pytest.mark.slow
 def test_a_fitted_chain_makes_an_order(tmp_path):
     texts = [{"text": "red blue green sun", "age": age} for age in ("a young", "b old")] * 4
     model = lx.Model(vary=["age"], prior=lx.Ridge(1.0) + lx.Chain("age", 3.0), dimensions=3)
@@ -183,7 +184,7 @@ def test_drift_within_one_party(model):
 def test_many_words_are_asked_in_batches(monkeypatch):
     model = planted.plant(words=10)
     whole = model.embeddings.drift("year", top=10)
-    monkeypatch.setattr("laplex.questions.drift.BATCH", 3)
+    monkeypatch.setattr("laplex.questions.change.WORDS_PER_BATCH", 3)
     assert model.embeddings.drift("year", top=10).to_dict("list")["after"] == whole["after"].tolist()
 
 

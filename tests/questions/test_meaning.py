@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import laplex as lx
-from laplex.questions.belief import beliefs, mean_of
+from laplex.model.priors.prior import saved_priors
+from laplex.questions.contrast import group_mean_strengths
 
 # Projection
 
@@ -173,7 +174,7 @@ def test_one_group_has_no_mean_to_share():
 
 
 @given(column=st.text(), strength=st.floats(0, 1e300), spread=st.floats(0, 1e300))
-def test_beliefs_are_read_back_from_the_settings(column, strength, spread):
+def test_priors_are_read_back_from_the_settings(column, strength, spread):
     prior = (
         lx.Ridge(1.0)
         + lx.Pairs([("a", "b")], [4.0])
@@ -182,12 +183,14 @@ def test_beliefs_are_read_back_from_the_settings(column, strength, spread):
         + lx.Chain("year", np.inf)
     )
     settings = json.loads(json.dumps({"model": lx.Model(prior=prior).settings()}, allow_nan=False))
-    (mean,) = beliefs(settings, "GroupMean")
-    assert mean == {"kind": "GroupMean", "column": column, "strength": strength, "spread": spread}
-    assert [part["strength"] for part in beliefs(settings, "Chain")] == [strength, "inf"]
-    assert mean_of(settings, column) == (strength, spread)
+    parts = settings["model"]["beliefs"]
+    assert parts[2] == {"kind": "GroupMean", "column": column, "strength": strength, "spread": spread}
+    assert [part["strength"] for part in parts[3:]] == [strength, "inf"]
+    assert group_mean_strengths(settings, column) == (strength, spread)
+    chained = [prior.chained_column(described) for prior, described in saved_priors(settings)]
+    assert chained == [None, None, None, column, "year"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"model": {}}, planted.prior(lx.Ridge(1.0))])
-def test_models_without_such_beliefs_have_none(settings):
-    assert list(beliefs(settings, "Chain")) == []
+def test_models_without_such_priors_have_none(settings):
+    assert group_mean_strengths(settings, "party") == (1.0, 0.0)

@@ -1,17 +1,15 @@
-"""The command line.
+"""The `laplex` command.
 
-    laplex info, cache                                         what is in a corpus or a model, and where tokens are
-    laplex fit, tune, demo                                     from a corpus to a model
-    laplex neighbors, similarity, contrast, distance, drift, trajectory, project      questions to a model
-    laplex stability                                           what other seeds would give
-    laplex explore, report                                     a model in the browser, or on paper
-    laplex evaluate, export, pairs                             scores, files for others, pairs from a dictionary
+    laplex info, cache, pairs            describe a corpus or a model, manage the cache, read dictionaries
+    laplex fit, tune, demo               estimate models
+    laplex neighbors, similarity, contrast, distance, drift, trajectory, project, stability    ask saved models
+    laplex evaluate, export, explore, report    score a model, or pass it on
 
-Answers go to standard output, everything said along the way to standard error. Exit codes: 0; 1 for an error of the
-user's, told in one line; 2 for wrong usage; 130 after Ctrl-C.
+Results are printed to standard output; progress and messages to standard error. Exit codes: 0 for success, 1 for an
+error in the input (one line says which), 2 for wrong usage, 130 after Ctrl-C.
 """
 
-from laplex.cli import corpora, exchanging, exploring, fitting, questions, stability, tuning
-from laplex.cli.app import app, main
+from laplex.cli import app, corpora, exporting, fitting, questions
+from laplex.cli.app import main
 
-__all__ = ["app", "corpora", "exchanging", "exploring", "fitting", "main", "questions", "stability", "tuning"]
+__all__ = ["app", "corpora", "exporting", "fitting", "main", "questions"]

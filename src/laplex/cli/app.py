@@ -1,31 +1,45 @@
-"""The program itself: its options everywhere, and how it ends."""
+"""The Typer application: options of every command, printing of results, and conversion of errors to exit codes."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
+import pandas as pd
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from typer import Option
 
 import laplex as lx
-from laplex.cli.answers import visible
 from laplex.errors import LaplexError
-from laplex.provenance import commanded
+from laplex.fitting.provenance import record_command
+from laplex.questions.export import escape_formulas
+from laplex.runtime import atomic
+
+Csv = Annotated[Path | None, Option("--csv", help="Also write the table to this CSV file.")]
+Plot = Annotated[Path | None, Option("--plot", help="Also draw a chart: a .pdf, .svg, .png or .html file.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result, but no progress or messages.")]
+
+_CONTROL_CHARACTERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
 
-class _StoppedError(Exception):
-    """Ctrl-C."""
+class _InterruptedError(Exception):
+    """The user pressed Ctrl-C."""
 
 
 class _Commands(typer.core.TyperGroup):
-    """Hands Ctrl-C on to `main`: Typer would end without a word."""
+    """Passes Ctrl-C on to `main`, because Typer would exit without a message."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            raise _StoppedError from stop
+        except KeyboardInterrupt as interrupt:
+            raise _InterruptedError from interrupt
 
 
 app = typer.Typer(
@@ -38,38 +52,42 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the answer.")]
+
+def command(example: str, *, column_options: bool = False) -> Callable[[Any], Any]:
+    """Register a command whose help ends with an example.
+
+    Args:
+        example: A call that makes sense alone.
+        column_options: Accept unknown options, which name the columns of a model: --party D.
+    """
+    settings = {"ignore_unknown_options": True, "allow_interspersed_args": True} if column_options else {}
+    return app.command(epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"laplex {lx.__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def _everywhere(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+def _common_options(
+    debug: Annotated[bool, Option("--debug", help="Show the full traceback of an error.")] = False,
+    version: Annotated[
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     pass
 
 
-def _fail(message: str, code: int) -> NoReturn:
-    Console(stderr=True).print(
-        f"laplex: {visible(message)}", style="red", markup=False, highlight=False, soft_wrap=True
-    )
-    sys.exit(code)
-
-
 def main() -> None:
-    """The `laplex` command."""
+    """Run the `laplex` command with the arguments of this process."""
     debug = "--debug" in sys.argv[1:]
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # so that it may stand anywhere
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # accepted in any position
     try:
-        with commanded(arguments):
+        with record_command(arguments):
             app(arguments)
-    except (KeyboardInterrupt, _StoppedError):
+    except (KeyboardInterrupt, _InterruptedError):
         if debug:
             raise
         _fail("stopped", 130)
@@ -77,3 +95,58 @@ def main() -> None:
         if debug:
             raise
         _fail(str(error), 1)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    console = Console(stderr=True)
+    console.print(f"laplex: {visible(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def visible(text: str) -> str:
+    """Replace control characters, which words of an untrusted model may contain, by their escape sequences.
+
+    >>> visible("tax \\x1b[2J")
+    'tax \\\\x1b[2J'
+    """
+    return _CONTROL_CHARACTERS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def show(result: str | Table) -> None:
+    """Print a line or a table to standard output."""
+    if isinstance(result, str):
+        Console(soft_wrap=True, markup=False, highlight=False).print(visible(result))
+    else:
+        Console(highlight=False).print(result)
+
+
+def show_frame(frame: pd.DataFrame) -> None:
+    """Print a data frame as a table, numbers aligned to the right."""
+    table = Table()
+    for name, column in frame.items():
+        is_number = pd.api.types.is_numeric_dtype(column)
+        table.add_column(escape(visible(str(name))), justify="right" if is_number else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(*map(_cell, row))
+    show(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if pd.isna(value) else f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else escape(visible(str(value)))
+
+
+def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]) -> None:
+    """Print a table, and write it and its chart to the files given by `--csv` and `--plot`."""
+    show_frame(frame)
+    if csv is not None:
+        write_csv(frame, csv)
+    if plot is not None:
+        draw(frame).save(plot)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table atomically, with an apostrophe before words that a spreadsheet would run as a formula."""
+    with atomic.replacing(path) as file:
+        file.write(escape_formulas(frame).to_csv(index=False).encode())

@@ -1,42 +1,55 @@
-"""laplex info and laplex cache: what is in a corpus or a model, and where the tokens of corpora are kept."""
+"""Commands on the input of a fit: `laplex info` (a corpus, or a saved model), `laplex cache` and `laplex pairs`."""
 
 from __future__ import annotations
 
-import shutil
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
 import laplex as lx
-from laplex import storage
-from laplex.cli.answers import show
-from laplex.cli.app import Quiet, app
-from laplex.cli.models import show_model
-from laplex.corpus import Summary, in_order
-from laplex.tokens import cache_folder
+from laplex.cli.app import Quiet, command, show
+from laplex.embeddings import Embeddings
+from laplex.errors import StorageError
+from laplex.fitting.provenance import call_of, command_of, part_of
+from laplex.runtime import storage
+from laplex.text.corpus import Summary
+from laplex.text.periods import in_order
+from laplex.text.tokens import cache_folder
 
-Text = Annotated[str, typer.Option(help="The column with the text.")]
-Language = Annotated[str | None, typer.Option(help="The column that tells the language of each document.")]
-Encoding = Annotated[str, typer.Option(help="The encoding of text files.")]
-Pattern = Annotated[str | None, typer.Option("--tokenizer", help="A regular expression whose matches are the words.")]
-Lines = Annotated[Literal["lines", "files"], typer.Option(help="Plain text: a document in each of these.")]
-Missing = Annotated[Literal["error", "drop"], typer.Option(help="Documents that lack a metadata value.")]
+TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]
+LanguageColumn = Annotated[str | None, Option(help="The column that holds the language of each document.")]
+Encoding = Annotated[str, Option(help="The character encoding of text files.")]
+Tokenizer = Annotated[str | None, Option(help="A regular expression whose matches are the words.")]
+Documents = Annotated[
+    Literal["lines", "files"], Option(help="Whether each line or each file of plain text is a document.")
+]
+Missing = Annotated[
+    Literal["error", "drop"], Option(help="Whether a document that lacks a metadata value is an error or is dropped.")
+]
+VALUES_SHOWN_PER_COLUMN = 6
 
 
-@app.command(epilog="Example: [bold]laplex info speeches.csv --text speech[/bold]")
+@command("laplex info speeches.csv --text speech")
 def info(
-    file: Annotated[str, typer.Argument(help="A corpus: a file, a folder or a glob in quotes; or a saved model.")],
-    text: Text = "text",
-    column: Annotated[list[str] | None, typer.Option(help="A column to look at; all by default.")] = None,
-    language_column: Language = None,
-    tokenizer: Pattern = None,
-    documents: Lines = "lines",
+    file: Annotated[
+        str, Argument(help="A corpus (a file, a folder or a glob in quotes) or the folder of a saved model.")
+    ],
+    text: TextColumn = "text",
+    column: Annotated[
+        list[str] | None, Option(help="A column to describe; may be repeated. Default: all columns.")
+    ] = None,
+    language_column: LanguageColumn = None,
+    tokenizer: Tokenizer = None,
+    documents: Documents = "lines",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
 ) -> None:
-    """What is in this corpus: its documents, tokens, columns and their values; or how this model was made."""
+    """Describe a corpus (documents, tokens, columns and their values), or how a saved model was made."""
     if storage.exists(file):
         show_model(file)
         return
@@ -52,19 +65,48 @@ def info(
     show_summary(corpus.summary(quiet=quiet))
 
 
-@app.command(epilog="Example: [bold]laplex cache --clear[/bold]")
-def cache(clear: Annotated[bool, typer.Option("--clear", help="Delete what is there.")] = False) -> None:
-    """Where the tokens of corpora are kept, and how much room they take."""
-    folders = [path for path in cache_folder().glob("tokens-*") if path.is_dir()]
-    size = sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+@command("laplex cache --clear")
+def cache(clear: Annotated[bool, Option("--clear", help="Delete the contents of the cache.")] = False) -> None:
+    """Show where tokenized corpora and the label-free fits of tests are cached, and how much disk space they take."""
+    corpora, fits = _cached("tokens"), _cached("pooled")
+    size = sum(file.stat().st_size for folder in (*corpora, *fits) for file in folder.iterdir())
     if clear:
-        for folder in folders:
-            shutil.rmtree(folder)
-    verb = "deleted from" if clear else "in"
-    show(f"{len(folders)} corpora, {size / 1e6:,.1f} MB, {verb} {cache_folder()}")
+        for folder in (*corpora, *fits):
+            storage.delete(folder)
+    counts = f"{len(corpora)} corpora and {len(fits)} label-free fits"
+    show(f"{counts}, {size / 1e6:,.1f} MB, {'deleted from' if clear else 'in'} {cache_folder()}")
+
+
+def _cached(kind: Literal["tokens", "pooled"]) -> list[Path]:
+    """The folders of the cache whose manifest says that laplex saved an object of this kind there."""
+    folders = []
+    for folder in sorted(cache_folder().glob(f"{kind}-*")):
+        with suppress(StorageError):
+            storage.read_manifest(folder, kind)
+            folders.append(folder)
+    return folders
+
+
+@command("laplex pairs definitions.tsv --out strong.tsv --weak weak.tsv")
+def pairs(
+    files: Annotated[list[Path], Argument(help="Tables of words and their definitions.")],
+    out: Annotated[Path, Option(help="The file for strong pairs: each word occurs in the definition of the other.")],
+    weak: Annotated[
+        Path | None, Option(help="The file for weak pairs: one word occurs in the definition of the other.")
+    ] = None,
+    language: Annotated[str, Option(help="The language whose stop words are left out.")] = "en",
+    quiet: Quiet = False,
+) -> None:
+    """Extract pairs of words from dictionary definitions, for use in a prior (laplex fit --pairs)."""
+    definitions = lx.lexicons.definitions(files, language=language, quiet=quiet)
+    definitions.strong.save(out)
+    if weak:
+        definitions.weak.save(weak)
+    show(definitions.summary())
 
 
 def show_summary(summary: Summary) -> None:
+    """Print the size of a corpus, and for each metadata column its most frequent values."""
     show(f"{summary.name}: {summary.documents:,} documents, {summary.tokens:,} tokens")
     if summary.empty:
         show(f"{summary.empty:,} documents without a word")
@@ -76,7 +118,57 @@ def show_summary(summary: Summary) -> None:
     table = Table("column", "values", "missing", "most frequent (documents)")
     for name, counts in columns.items():
         known = {value: count for value, count in counts.items() if value is not None}
-        top = sorted(in_order(known), key=lambda value: -known[value])[:6]
-        shown = ", ".join(f"{value} ({known[value]:,})" for value in top) + (" …" if len(known) > 6 else "")
+        top = sorted(in_order(known), key=lambda value: -known[value])[:VALUES_SHOWN_PER_COLUMN]
+        shown = ", ".join(f"{value} ({known[value]:,})" for value in top) + (" …" if len(known) > len(top) else "")
         table.add_row(escape(name), f"{len(known):,}", f"{counts.get(None, 0):,}", escape(shown))
     show(table)
+
+
+def show_model(folder: str) -> None:
+    """Print how a saved model was made: command, settings, text, versions, hashes."""
+    fitted = lx.load(folder)
+    show(f"{folder}: {fitted!r}")
+    lines = [*_origin(fitted.settings), *_choices(fitted.settings), *_text(fitted)]
+    lines += [("vectors", f"hash {storage.load(folder).digest}"), ("versions", _join(fitted.settings.get("versions")))]
+    width = max(len(name) for name, _ in lines)
+    for name, description in lines:
+        if description:
+            show(f"{name:<{width}}  {description}")
+
+
+def _origin(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    command = command_of(settings)
+    yield ("command", command) if command else ("in Python", call_of(settings))
+    yield "read from", str(settings.get("read", ""))
+    yield "baseline", _join(settings.get("baseline"))
+    yield "rotation", _join(settings.get("rotation"))
+
+
+def _choices(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    model, training = part_of(settings, "model"), part_of(settings, "training")
+    yield "model", _join({name: value for name, value in model.items() if name != "beliefs"})
+    yield "training", _join({name: value for name, value in training.items() if value is not None})
+    if training:
+        repeatable = training.get("threads") == 1
+        note = "a refit gives the same bytes" if repeatable else "a refit gives the same bytes only with threads=1"
+        yield "seed", f"{training.get('seed')}; {note}"
+    yield "machine", _join(settings.get("machine"))
+
+
+def _text(fitted: Embeddings) -> Iterator[tuple[str, str]]:
+    known = part_of(fitted.settings, "tokens")
+    yield "text", _join(known.get("sources"))
+    yield "text hash", str(known.get("digest", ""))
+    if folder := known.get("folder"):
+        missing = "" if storage.exists(Path(str(folder))) else " (no longer there)"
+        yield "tokens", f"{folder}{missing}"
+    yield "vocabulary", _join({name: known[name] for name in ("min_count", "max_words", "keep") if known.get(name)})
+
+
+def _join(values: Any) -> str:
+    """Settings as one line of text: a list, a mapping or a single value."""
+    if isinstance(values, list):
+        return ", ".join(map(str, values))
+    if not isinstance(values, Mapping):
+        return "" if values is None else str(values)
+    return ", ".join(f"{name} {value}" for name, value in values.items())

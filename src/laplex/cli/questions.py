@@ -1,261 +1,252 @@
-"""laplex neighbors, contrast, distance and so on: questions to a saved model.
+"""Questions to saved models, one command each, which print the table of the method of the same name.
 
-A slice is chosen by the names of its columns, which only the model knows: laplex neighbors MODEL health --party D.
+A slice is chosen by options that are named after its columns, which only the model knows, so these commands accept
+unknown options and `split_options` sorts them: laplex neighbors MODEL health --party D.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.answers import Csv, Plot, answer
-from laplex.cli.app import app
+from laplex.cli.app import Csv, Plot, Quiet, answer, command, show_frame, write_csv
 from laplex.errors import InputError
+from laplex.fitting.stability import refitted
 
-Saved = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that laplex fit made.")]
-Words = Annotated[list[str], typer.Argument(metavar="WORD… [--COLUMN VALUE]…", help="Words, and which slice of them.")]
-Slice = Annotated[list[str] | None, typer.Argument(metavar="[--COLUMN VALUE]…", help="Only these slices.")]
-Column = Annotated[str, typer.Argument(help="A column that the vectors vary by.")]
-In = Annotated[str | None, typer.Option("--language", help="If the model has several.")]
-Measure = Annotated[Literal["euclidean", "cosine"], typer.Option(help="Of how far apart two vectors are.")]
-Top = Annotated[int, typer.Option(help="How many words.")]
-MinCount = Annotated[int | None, typer.Option(help="Only words that occur so often for each value.")]
-Interval = Annotated[float | None, typer.Option(help="How sure: the share of samples that an interval holds in.")]
-Cluster = Annotated[str | None, typer.Option(help="The column that says whose text it is, such as the speaker.")]
-MinClusters = Annotated[int, typer.Option(help="Test words that so many of them use at each value.")]
-Rank = Annotated[Literal["distance", "evidence"], typer.Option(help="What comes first.")]
-FREE = {"ignore_unknown_options": True, "allow_interspersed_args": True}
+SavedModel = Annotated[Path, Argument(metavar="MODEL", help="The folder of a saved model.")]
+SavedModels = Annotated[list[str], Argument(metavar="MODEL… [--COLUMN VALUE]…", help="Saved models, and a slice.")]
+Words = Annotated[list[str], Argument(metavar="WORD… [--COLUMN VALUE]…", help="Words, and optionally a slice.")]
+Slice = Annotated[list[str] | None, Argument(metavar="[--COLUMN VALUE]…", help="The slices to look at.")]
+Column = Annotated[str, Argument(help="A column that the vectors vary by.")]
+Vectors = Annotated[Literal["words", "contexts", "both"], Option(help="Use word vectors, context vectors, or both.")]
+Language = Annotated[str | None, Option("--language", help="The language of the words, if there are several.")]
+Measure = Annotated[Literal["euclidean", "cosine"], Option(help="The measure of distance between two vectors.")]
+Top = Annotated[int, Option(help="The number of words to show.")]
+Word = Annotated[list[str] | None, Option(help="A word to show instead of the top ones; may be repeated.")]
+MinCount = Annotated[int | None, Option(help="Show only words that occur at least this often at each value.")]
+Interval = Annotated[float | None, Option(help="Add intervals with this coverage in repeated samples, such as 0.9.")]
+Cluster = Annotated[str | None, Option(help="The column of the sampled unit, such as the speaker, for tests.")]
+MinClusters = Annotated[int, Option(help="Test only words that at least this many clusters use at each value.")]
+Rank = Annotated[
+    Literal["distance", "evidence"], Option(help="Sort words by distance, or by evidence of a difference.")
+]
+
+HANDLED_HERE = {"model", "words", "word", "value", "slice", "plus", "minus", "to", "csv", "plot"}
 
 
-@app.command(context_settings=FREE, epilog="Example: [bold]laplex neighbors speeches.laplex health --party D[/bold]")
+@command("laplex neighbors speeches.laplex health --party D", column_options=True)
 def neighbors(
-    model: Saved,
+    model: SavedModel,
     words: Words,
-    k: Annotated[int, typer.Option("-k", help="How many neighbors.")] = 10,
-    by: Annotated[Literal["words", "contexts", "both"], typer.Option(help="Which vectors.")] = "words",
-    negative: Annotated[list[str] | None, typer.Option(help="A word to go away from, for analogies.")] = None,
-    language: In = None,
-    to_language: Annotated[str | None, typer.Option(help="Look for translations into this language.")] = None,
+    k: Annotated[int, Option("-k", help="The number of nearest neighbors to show.")] = 10,
+    by: Vectors = "words",
+    negative: Annotated[list[str] | None, Option(help="A word to subtract, for analogies; may be repeated.")] = None,
+    language: Language = None,
+    to_language: Annotated[str | None, Option(help="Search for neighbors in this language: translations.")] = None,
     interval: Interval = None,
     cluster: Cluster = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """The words most similar to a word (or to several together), in each slice side by side."""
-    chosen, where = parted(words)
-    frame = lx.load(model).neighbors(
-        chosen,
-        k,
-        by=by,
-        negative=negative,
-        language=language,
-        to_language=to_language,
-        interval=interval,
-        cluster=cluster,
-        **where,
-    )
-    answer(frame, csv, plot, lx.plots.bars)
+    """Show the words most similar to a word, or to several words together, in each slice."""
+    options = keywords(locals())
+    chosen, where = split_options(words)
+    answer(lx.load(model).neighbors(chosen, **options, **where), csv, plot, lx.plots.bars)
 
 
-@app.command(context_settings=FREE, epilog="Example: [bold]laplex similarity speeches.laplex tax relief[/bold]")
+@command("laplex similarity speeches.laplex tax relief", column_options=True)
 def similarity(
-    model: Saved,
+    model: SavedModel,
     words: Words,
-    language: In = None,
+    language: Language = None,
     interval: Interval = None,
     cluster: Cluster = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """How similar two words are, in each slice."""
-    chosen, where = parted(words)
+    """Show the cosine similarity of two words in each slice."""
+    options = keywords(locals())
+    chosen, where = split_options(words)
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
-    frame = lx.load(model).similarity(*chosen, language=language, interval=interval, cluster=cluster, **where)
-    answer(frame, csv, plot, lx.plots.lines)
+    answer(lx.load(model).similarity(chosen[0], chosen[1], **options, **where), csv, plot, lx.plots.lines)
 
 
-@app.command(
-    context_settings=FREE,
-    epilog="Example: [bold]laplex contrast speeches.laplex party --cluster speaker --rank evidence[/bold]",
-)
+@command("laplex contrast speeches.laplex party --cluster speaker --rank evidence", column_options=True)
 def contrast(
-    model: Saved,
+    model: SavedModel,
     column: Column,
     slice: Slice = None,
     top: Top = 15,
-    word: Annotated[list[str] | None, typer.Option(help="Look at this word instead.")] = None,
-    value: Annotated[list[str] | None, typer.Option(help="Compare this value, and others so named, only.")] = None,
+    word: Word = None,
+    value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")] = None,
     measure: Measure = "euclidean",
     min_count: MinCount = None,
-    each: Annotated[bool, typer.Option("--each", help="Each of the other slices on its own.")] = False,
+    each: Annotated[bool, Option("--each", help="Show each of the other slices instead of their mean.")] = False,
     rank: Rank = "distance",
     interval: Interval = None,
     cluster: Cluster = None,
     min_clusters: MinClusters = 25,
-    joint: Annotated[bool, typer.Option("--joint", help="Test all values at once, not each pair.")] = False,
-    permutations: Annotated[int | None, typer.Option(help="Count labellings, as 999, for p.")] = None,
-    language: In = None,
+    joint: Annotated[bool, Option("--joint", help="Test all values at once instead of each pair.")] = False,
+    permutations: Annotated[int | None, Option(help="Count this many permutations for p-values, such as 999.")] = None,
+    language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """The words whose vectors differ most between the values of a column."""
-    frame = lx.load(model).contrast(
-        column,
-        top,
-        words=word,
-        values=value,
-        measure=measure,
-        min_count=min_count,
-        each=each,
-        rank=rank,
-        interval=interval,
-        cluster=cluster,
-        min_clusters=min_clusters,
-        joint=joint,
-        permutations=permutations,
-        language=language,
-        **only(slice),
-    )
-    answer(frame, csv, plot, lx.plots.bars)
+    """Show the words whose vectors differ most between the values of a column."""
+    options = keywords(locals()) | only_columns(slice)
+    answer(lx.load(model).contrast(words=word, values=value, **options), csv, plot, lx.plots.bars)
 
 
-@app.command(
-    context_settings=FREE,
-    epilog="Example: [bold]laplex distance speeches.laplex health relief --across party --along period[/bold]",
-)
+@command("laplex distance speeches.laplex health relief --across party --along period", column_options=True)
 def distance(
-    model: Saved,
+    model: SavedModel,
     words: Words,
-    across: Annotated[str, typer.Option(help="The column whose values are compared.")],
-    along: Annotated[str | None, typer.Option(help="The column that it is followed along, such as a period.")] = None,
+    across: Annotated[str, Option(help="The column whose values are compared.")],
+    along: Annotated[str | None, Option(help="A column, such as the period, to show the distance along.")] = None,
     measure: Measure = "euclidean",
     interval: Interval = None,
     cluster: Cluster = None,
     min_clusters: MinClusters = 25,
-    language: In = None,
+    language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """How far apart the vectors of words are between groups, through time."""
-    chosen, where = parted(words)
-    frame = lx.load(model).distance(
-        chosen,
-        across,
-        along,
-        measure=measure,
-        interval=interval,
-        cluster=cluster,
-        min_clusters=min_clusters,
-        language=language,
-        **where,
-    )
-    answer(frame, csv, plot, lx.plots.lines if along else lx.plots.bars)
+    """Show the distance between the vectors of a word in different groups, also through time."""
+    options = keywords(locals())
+    chosen, where = split_options(words)
+    draw = lx.plots.lines if along else lx.plots.bars
+    answer(lx.load(model).distance(chosen, **options, **where), csv, plot, draw)
 
 
-@app.command(context_settings=FREE, epilog="Example: [bold]laplex drift speeches.laplex period --party D[/bold]")
+@command("laplex drift speeches.laplex period --party D", column_options=True)
 def drift(
-    model: Saved,
+    model: SavedModel,
     column: Column,
     slice: Slice = None,
     top: Top = 15,
-    word: Annotated[list[str] | None, typer.Option(help="Look at this word instead.")] = None,
+    word: Word = None,
     measure: Measure = "euclidean",
     min_count: MinCount = None,
-    steps: Annotated[bool, typer.Option("--steps", help="Step by step.")] = False,
+    steps: Annotated[bool, Option("--steps", help="Show each step from one value to the next.")] = False,
     rank: Rank = "distance",
     interval: Interval = None,
     cluster: Cluster = None,
     min_clusters: MinClusters = 25,
-    language: In = None,
+    language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """The words that moved most along an ordered column, with their neighbors before and after."""
-    frame = lx.load(model).drift(
-        column,
-        top,
-        words=word,
-        measure=measure,
-        min_count=min_count,
-        steps=steps,
-        rank=rank,
-        interval=interval,
-        cluster=cluster,
-        min_clusters=min_clusters,
-        language=language,
-        **only(slice),
-    )
-    answer(frame, csv, plot, lx.plots.lines if steps else lx.plots.bars)
+    """Show the words that moved most along an ordered column, with their neighbors before and after."""
+    options = keywords(locals()) | only_columns(slice)
+    draw = lx.plots.lines if steps else lx.plots.bars
+    answer(lx.load(model).drift(words=word, **options), csv, plot, draw)
 
 
-@app.command(context_settings=FREE, epilog="Example: [bold]laplex trajectory speeches.laplex health --to tax[/bold]")
+@command("laplex trajectory speeches.laplex health --to tax", column_options=True)
 def trajectory(
-    model: Saved,
+    model: SavedModel,
     words: Words,
-    to: Annotated[list[str] | None, typer.Option(help="A word to compare it with; itself by default.")] = None,
-    along: Annotated[str | None, typer.Option(help="The ordered column, if there are several.")] = None,
-    language: In = None,
+    to: Annotated[list[str] | None, Option(help="A word to compare with; may be repeated. Default: itself.")] = None,
+    along: Annotated[str | None, Option(help="The ordered column to follow, if there are several.")] = None,
+    language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """What a word was similar to, through time. The chart shows its path among its neighbors."""
-    chosen, where = parted(words)
+    """Show what a word was similar to through time; the chart shows its path among its neighbors."""
+    options = keywords(locals())
+    chosen, where = split_options(words)
     if len(chosen) != 1:
         raise InputError(f"trajectory takes one word, not {len(chosen)}")
     fitted = lx.load(model)
-    frame = fitted.trajectory(chosen[0], along=along, to=to, language=language, **where)
-    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], along=along, language=language, **where))
+    frame = fitted.trajectory(chosen[0], to=to, **options, **where)
+    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], **options, **where))
 
 
-@app.command(
-    context_settings=FREE,
-    epilog="Example: [bold]laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor[/bold]",
-)
+@command("laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor", column_options=True)
 def project(
-    model: Saved,
+    model: SavedModel,
     words: Words,
-    plus: Annotated[list[str], typer.Option(help="A word of the pole that counts as 1.")],
-    minus: Annotated[list[str], typer.Option(help="A word of the pole that counts as −1.")],
-    across: Annotated[str | None, typer.Option(help="How far apart the values of this column are on it.")] = None,
+    plus: Annotated[list[str], Option(help="A word of the positive pole (1); may be repeated.")],
+    minus: Annotated[list[str], Option(help="A word of the negative pole (−1); may be repeated.")],
+    across: Annotated[str | None, Option(help="A column: show the differences between its values.")] = None,
     interval: Interval = None,
     cluster: Cluster = None,
-    language: In = None,
+    language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
-    """Where words stand on a dimension of meaning, such as rich to poor, in each slice."""
-    chosen, where = parted(words)
+    """Show the position of words on a dimension of meaning, such as poor to rich, in each slice."""
+    options = keywords(locals())
+    chosen, where = split_options(words)
     fitted = lx.load(model)
-    axis = (plus, minus)
-    frame = fitted.project(chosen, axis, across=across, interval=interval, cluster=cluster, language=language, **where)
-    along = across is None and any(map(fitted.ordered, fitted.columns))
-    answer(frame, csv, plot, lx.plots.lines if along else lx.plots.bars)
+    frame = fitted.project(chosen, (plus, minus), **options, **where)
+    through_time = across is None and any(map(fitted.ordered, fitted.columns))
+    answer(frame, csv, plot, lx.plots.lines if through_time else lx.plots.bars)
 
 
-def parted(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """Words, and the values of columns: health --party D --period=2010."""
+@command("laplex stability speeches.laplex --refits 4 --word health --word freedom", column_options=True)
+def stability(
+    models: SavedModels,
+    refits: Annotated[int, Option(help="The number of times to refit a single model, from other seeds.")] = 0,
+    word: Annotated[list[str] | None, Option(help="A word to show; may be repeated. Default: least stable.")] = None,
+    k: Annotated[int, Option("-k", help="The number of nearest neighbors to compare.")] = 10,
+    top: Top = 15,
+    min_count: Annotated[int, Option(help="Show only words that occur at least this often in a slice.")] = 0,
+    threads: Annotated[int | None, Option(help="The threads of refits. Default: those of the first fit.")] = None,
+    language: Language = None,
+    csv: Csv = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show which nearest neighbors recur in another fit: by word frequency, and for the least stable words."""
+    folders, where = split_options(models)
+    fits = [lx.load(folder) for folder in folders]
+    if refits < 0 or (refits and len(fits) != 1) or (not refits and len(fits) < 2):
+        raise InputError(f"{len(fits)} models and --refits {refits}: give several models, or one and --refits 4")
+    for fitted in fits:
+        fitted.chosen(where)  # raises an error for a slice that does not exist, before any refit
+    if refits:
+        seed = fits[0].settings.get("training", {}).get("seed", 1)
+        fits += refitted(fits[0], range(seed + 1, seed + 1 + refits), threads=threads, quiet=quiet)
+    table = lx.agreement(fits, word, k, min_count=min_count, language=language, quiet=quiet)
+    for column, value in where.items():
+        table = table[table[column] == value]
+    if word is None:
+        show_frame(lx.by_frequency(table))
+    show_frame(table if word else table.head(top))
+    if csv is not None:
+        write_csv(table, csv)
+
+
+def keywords(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a command that the method of the same name takes under the same name."""
+    return {name: value for name, value in parameters.items() if name not in HANDLED_HERE}
+
+
+def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """Separate words from the values of columns: ["health", "--party", "D", "--period=2010"]."""
     words: list[str] = []
     where: dict[str, Any] = {}
-    rest = iter(arguments)
-    for argument in rest:
+    remaining = iter(arguments)
+    for argument in remaining:
         if not argument.startswith("--"):
             words.append(argument)
             continue
-        column, given, value = argument[2:].partition("=")
-        if not given and (found := next(rest, None)) is not None:
-            value, given = found, "="
-        if not given or not column:
+        column, separator, value = argument[2:].partition("=")
+        following = value if separator else next(remaining, None)
+        if not column or following is None:
             raise InputError(f"{argument} has no value: write {argument} VALUE")
-        where[column] = value
+        where[column] = following
     return words, where
 
 
-def only(arguments: list[str] | None) -> dict[str, Any]:
-    words, where = parted(arguments or [])
+def only_columns(arguments: list[str] | None) -> dict[str, Any]:
+    """The values of columns, where no word is expected."""
+    words, where = split_options(arguments or [])
     if words:
         raise InputError(f'"{words[0]}" is one argument too many: slices are chosen as --COLUMN VALUE')
     return where

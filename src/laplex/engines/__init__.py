@@ -1,1 +1,1 @@
-"""Ways to maximise the log posterior of a Problem: the reference in NumPy, the CPU engine in Numba."""
+"""Engines that maximize the log posterior: the reference (NumPy), CPU (Numba), Torch, and many processes (ranks)."""

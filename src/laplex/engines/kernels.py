@@ -1,16 +1,20 @@
-"""The inner loops of the CPU engine: one pass over some documents, likelihood and prior together.
+"""The inner loops of the CPU engine: one pass over a part of the text, with likelihood and prior together.
 
 A block of B consecutive tokens is read at once. In CBOW a window sum is the one before it, less the row that leaves and
 plus the row that enters, and the gradients go back the same way, so that the cost of a token does not depend on the
-window; a context row takes one step for all windows that it is in. N negatives are drawn for a block, each standing for
-K/N of a token's K, and their scores and gradients are three small dense products that stay in the cache. A row's step
-is that of row-wise Adagrad, lr/√acc; the prior is applied as proximal steps where a row is read as the token itself,
-each time its share of the whole (see `_prior`).
+window; a context row takes one step for all windows that it is in. N negatives are sampled for a block, each standing
+for K/N of a token's K, and their scores and gradients are three small dense products that stay in the cache. A row's
+step is that of row-wise Adagrad, rate/√accumulator; the prior is applied as proximal steps where a row is read as the
+token itself, each time its share of the whole (see `_apply_prior`).
+
+The text is cut into segments: a document, or a part of a long one. Only the tokens of a segment are centers of windows;
+beyond its ends up to M further tokens are read as contexts, so that no window is cut.
 
 Rows are padded to W floats, a multiple of 16. W must be known when the loops are compiled, or they run at half the
-speed: it comes in as the length of a tuple, `lanes`, W = 16 len(lanes), which is a part of the type.
+speed: it is passed as the length of a tuple, `lanes`, W = 16 len(lanes), which is a part of the type.
 
-P parameters (rows after ties), W padded dimensions, B tokens in a block, N negatives of a block, M window.
+P parameters (rows after ties), D dimensions, W padded dimensions, S segments, M window, B tokens in a block, N
+negatives of a block, K negatives of a token.
 """
 
 from __future__ import annotations
@@ -23,9 +27,14 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from laplex.engines.state import FLOATS_PER_CACHE_LINE
+
+# mypy: ignore-errors
+# (Numba types these functions when it compiles them)
+
 F = np.float32
-LANE = 16
-_ONE_LINE = (np.int8(0),)
+LANE = FLOATS_PER_CACHE_LINE
+_ONE_LANE = (np.int8(0),)
 _TWO_TO_MINUS_24 = F(1.0 / 16777216.0)
 # 2^x on [0, 1], relative error 3e-6 (least squares at Chebyshev points)
 _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203752), F(0.01352062)
@@ -34,11 +43,13 @@ _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203
 fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
 
 
-class Text(NamedTuple):
-    """Tokens and, for each document, where its rows and its vocabulary begin."""
+class TokenArrays(NamedTuple):
+    """The tokens of all documents, and where the rows and the vocabulary of each document begin."""
 
     ids: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    segment: NDArray[np.int64]  # (S + 1) where each segment begins, and the end of the last
+    document: NDArray[np.int64]  # (S) of each segment
+    offsets: NDArray[np.int64]  # where each document begins, and the end of the last
     word_start: NDArray[np.int64]  # first word row of the document's language and slice
     context_start: NDArray[np.int64]  # first context row of its language
     language: NDArray[np.int64]
@@ -53,38 +64,43 @@ class Text(NamedTuple):
 
 
 class Parameters(NamedTuple):
+    """The vectors and what belongs to each of them."""
+
     slot: NDArray[np.int32]  # row → parameter: tied rows share one
     theta: NDArray[np.float32]  # (P, W)
-    note: NDArray[np.float32]  # (P, 4), what goes with a row, side by side in memory: see the next four
+    row_state: NDArray[np.float32]  # (P, 4), the next four side by side in memory
 
 
-ACC = 0  # Adagrad's accumulator, the running sum of mean squared gradients
-CHANCE = 1  # that a visit takes its share of the prior
+ACCUMULATOR = 0  # of Adagrad, the running sum of mean squared gradients
+CHANCE = 1  # that a row takes its share of the prior when it is read
 RIDGE = 2  # the diagonal's share then
-UNREAD = 3  # the same chance for a row that is never read, but drawn as a negative
+NEGATIVE_CHANCE = 3  # that a row takes its share of the prior when it is sampled as a negative
 
 
-class Edges(NamedTuple):
+class EdgeArrays(NamedTuple):
     """The edges of each parameter, as in scipy's CSR, with what one visit gets of each."""
 
     start: NDArray[np.int64]
     other: NDArray[np.int32]
     weight: NDArray[np.float32]  # negative: towards minus the other
-    both: NDArray[np.bool_]  # does the other end move, too?
+    mutual: NDArray[np.bool_]  # does the other end move, too?
 
 
-class Settings(NamedTuple):
-    window: int
+class PassSettings(NamedTuple):
+    """The numbers that a pass depends on."""
+
+    dimensions: int  # D
+    window: int  # M
     negatives: int  # K
-    block: int  # B, a multiple of 8; SGNS reads up to 6 tokens more
-    drawn: int  # N, a multiple of 8
+    block: int  # B
+    negatives_per_block: int  # N, a multiple of 8
     rate: float
     seed: int
 
 
 @intrinsic
 def _prefetch(context, lanes, array, row):
-    """Ask for a row of a 2-d array before it is needed, one cache line for each of `lanes`."""
+    """Load a row of a 2-d array into the cache before it is needed, one cache line for each of `lanes`."""
 
     def build(ctx, builder, signature, args):
         values = ctx.make_array(signature.args[1])(ctx, builder, args[1])
@@ -132,14 +148,14 @@ def seeded(seed):
 
 @fast
 def logistic(scores, bits, count):
-    """σ of every score, in place: 1/(1 + 2^−x·log2(e)). `bits` is an int32 scratch seen as float32 by `scale`."""
+    """σ of every score, in place: 1/(1 + 2^(−x·log2 e)). `bits` is an int32 scratch seen as float32 by `scale`."""
     scale = bits.view(np.float32)
     for i in range(count):
         t = min(F(60.0), max(F(-60.0), scores[i] * F(-1.4426950408889634)))
-        whole = np.floor(t)
-        part = t - whole
-        bits[i] = np.int32((whole + F(127.0)) * F(8388608.0))
-        scores[i] = _C0 + part * (_C1 + part * (_C2 + part * (_C3 + part * _C4)))
+        exponent = np.floor(t)
+        x = t - exponent
+        bits[i] = np.int32((exponent + F(127.0)) * F(8388608.0))
+        scores[i] = _C0 + x * (_C1 + x * (_C2 + x * (_C3 + x * _C4)))
     for i in range(count):
         scores[i] = F(1.0) / (F(1.0) + scores[i] * scale[i])
 
@@ -187,46 +203,46 @@ def _combine(lanes, weights, rows, out, at, count, first, last, carry):
 
 
 @fast
-def _step(lanes, theta, note, index, gradients, place, rate):
-    """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient."""
+def _step(lanes, theta, row_state, index, gradients, place, rate, inverse_dimensions):
+    """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient over D."""
     width = LANE * len(lanes)
     square = F(0.0)
     for d in range(width):
         square += gradients[place, d] * gradients[place, d]
-    total = note[index, ACC] + square * F(1.0 / width)
-    note[index, ACC] = total
+    total = row_state[index, ACCUMULATOR] + square * inverse_dimensions
+    row_state[index, ACCUMULATOR] = total
     step = rate / np.sqrt(total)
     for d in range(width):
         theta[index, d] += step * gradients[place, d]
 
 
 @fast
-def _takes(chance, state):
-    """Does this visit take its share of the prior?"""
+def _takes_prior(chance, state):
+    """Whether this visit takes its share of the prior."""
     return chance >= F(1.0) or (chance > F(0.0) and uniform(state) < chance)
 
 
 @fast
-def _prior(lanes, theta, note, start, other, weights, both, index, rate):
-    """A visit's share of the prior, as proximal steps: exact minimisers, stable for every strength.
+def _apply_prior(lanes, theta, row_state, start, other, weights, mutual, index, rate):
+    """A visit's share of the prior, as proximal steps: exact minimizers, stable for every strength.
 
-    The ridge shrinks the row, x ← x / (1 + η r). An edge of share s moves both ends to the minimiser of
+    The ridge shrinks the row, x ← x / (1 + η r). An edge of share s moves both ends to the minimizer of
     ½‖x − x₀‖²/η_x + ½‖y − y₀‖²/η_y + ½ s‖x ∓ y‖²: with t = x₀ ∓ y₀ and μ = s / (1 + s(η_x + η_y)),
     x = x₀ − μ η_x t and y = y₀ ± μ η_y t. An end that does not move has η_y = 0.
     """
     width = LANE * len(lanes)
     for e in range(start[index], start[index + 1]):
         _prefetch(lanes, theta, other[e])
-        _prefetch(_ONE_LINE, note, other[e])
-    eta = rate / np.sqrt(note[index, ACC])
-    shrink = F(1.0) / (F(1.0) + eta * note[index, RIDGE])
+        _prefetch(_ONE_LANE, row_state, other[e])
+    eta = rate / np.sqrt(row_state[index, ACCUMULATOR])
+    shrink = F(1.0) / (F(1.0) + eta * row_state[index, RIDGE])
     for d in range(width):
         theta[index, d] *= shrink
     for e in range(start[index], start[index + 1]):
         o = other[e]
         sign = F(1.0) if weights[e] >= F(0.0) else F(-1.0)
         s = weights[e] * sign
-        eta_other = rate / np.sqrt(note[o, ACC]) if both[e] else F(0.0)
+        eta_other = rate / np.sqrt(row_state[o, ACCUMULATOR]) if mutual[e] else F(0.0)
         mu = s / (F(1.0) + s * (eta + eta_other))
         move, move_other = mu * eta, mu * eta_other * sign
         for d in range(width):
@@ -237,7 +253,7 @@ def _prior(lanes, theta, note, start, other, weights, both, index, rate):
 
 @fast
 def subsample(ids, begin, end, keep, base, kept, state):
-    """The word ids of a document that stay this time."""
+    """Copy the word ids that are kept this time to `kept`, and return their number."""
     count = 0
     for i in range(begin, end):
         word = ids[i]
@@ -246,6 +262,36 @@ def subsample(ids, begin, end, keep, base, kept, state):
             kept[count] = word
             count += 1
     return count
+
+
+@fast
+def read_segment(text, segment, window, kept, state):
+    """Subsample a segment and up to `window` tokens on both sides of it, which are contexts but no centers.
+
+    Returns where its own tokens begin and end in `kept`, the number of all tokens there, the first rows of words and of
+    contexts, and the alias table of the negatives with its size. If there is nothing to learn, begin and end are equal.
+    """
+    document = text.document[segment]
+    words, contexts, table = text.word_start[document], text.context_start[document], text.table[document]
+    table_start = text.table_start[table]
+    table_size = text.table_start[table + 1] - table_start
+    left = right = length = 0
+    if not text.held_out[document]:
+        ids, keep, base = text.ids, text.keep, text.vocabulary_start[text.language[document]]
+        i = text.segment[segment]
+        while i > text.offsets[document] and left < window:
+            i -= 1
+            left += subsample(ids, i, i + 1, keep, base, kept[left:], state)
+        for k in range(left // 2):  # they were read backwards
+            kept[k], kept[left - 1 - k] = kept[left - 1 - k], kept[k]
+        i = text.segment[segment + 1]
+        length = right = left + subsample(ids, text.segment[segment], i, keep, base, kept[left:], state)
+        while i < text.offsets[document + 1] and length < right + window:
+            length += subsample(ids, i, i + 1, keep, base, kept[length:], state)
+            i += 1
+        if length < 2:
+            right = left
+    return left, right, length, words, contexts, table_start, table_size
 
 
 @fast
@@ -259,21 +305,21 @@ def _draw(noise, alias, members, base, size, state):
 
 
 @fast
-def _draw_slots(lanes, noise, alias, members, base, size, words, slot, theta, note, drawn, slots, state):
-    """Draw negatives and ask for their rows, some time before they are needed."""
-    for k in range(drawn):
+def _draw_slots(lanes, noise, alias, members, base, size, words, slot, theta, row_state, negatives, slots, state):
+    """Sample negatives and prefetch their rows, some time before they are needed."""
+    for k in range(negatives):
         slots[k] = slot[words + _draw(noise, alias, members, base, size, state)]
         _prefetch(lanes, theta, slots[k])
-        _prefetch(_ONE_LINE, note, slots[k])
+        _prefetch(_ONE_LANE, row_state, slots[k])
 
 
 @fast
-def _ask(lanes, theta, note, slot, start, kept, first, last):
-    """Ask for the rows of tokens `first` up to `last` before they are needed."""
+def _prefetch_tokens(lanes, theta, row_state, slot, start, kept, first, last):
+    """Prefetch the rows of tokens `first` up to `last`."""
     for i in range(first, last):
         index = slot[start + kept[i]]
         _prefetch(lanes, theta, index)
-        _prefetch(_ONE_LINE, note, index)
+        _prefetch(_ONE_LANE, row_state, index)
 
 
 @fast
@@ -288,53 +334,50 @@ def _gather(lanes, theta, slots, rows, count):
 
 @fast
 def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
-    """Train on documents `first` up to `last`. log p = log σ(ρ_v·h) + Σ_negatives log σ(−ρ_w·h), h = Σ_window α.
+    """Train on segments `first` up to `last`. log p = log σ(ρ_v·h) + Σ_negatives log σ(−ρ_w·h), h = Σ_window α.
 
-    `kept` is scratch for the longest document; `totals` gets the tokens read, and the log likelihood of some of
-    them with their number.
+    The block is a multiple of 8. `kept` is scratch for the longest segment and 2M tokens more. `totals` is increased by
+    the number of tokens read, and by the log likelihood and the number of those in one of 32 blocks.
     """
     width = LANE * len(lanes)
-    window, block, drawn = settings.window, settings.block, settings.drawn
-    rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
-    ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
-    noise, alias, members, table, table_start = text[8:]
-    slot, theta, note = parameters
-    start, other, edge, both = edges
+    window, block, negatives = settings.window, settings.block, settings.negatives_per_block
+    rate, weight = F(settings.rate), F(settings.negatives / settings.negatives_per_block)
+    inverse_dimensions = F(1.0 / settings.dimensions)
+    noise, alias, members = text.noise, text.alias, text.members
+    slot, theta, row_state = parameters
+    start, other, edge, mutual = edges
     state = seeded(settings.seed)
     h = np.zeros((block, width), np.float32)  # window sums
     ring = (2 * block + 2 * window) // block * block
-    d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h: of token i in row i % ring
+    d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h, of the i-th center in row i % ring
     total = np.zeros(width, np.float32)  # their sum over a window
-    negative = np.empty((drawn, width), np.float32)
-    d_negative = np.zeros((drawn, width), np.float32)
-    slots = np.empty(drawn, np.int64)
-    scores = np.zeros((block, drawn), np.float32)
-    scores_turned = scores.T
-    flat = scores.reshape(block * drawn)
-    bits = np.empty(block * drawn, np.int32)
+    negative = np.empty((negatives, width), np.float32)
+    d_negative = np.zeros((negatives, width), np.float32)
+    slots = np.empty(negatives, np.int64)
+    scores = np.zeros((block, negatives), np.float32)
+    scores_transposed = scores.T
+    flat = scores.reshape(block * negatives)
+    bits = np.empty(block * negatives, np.int32)
     gradient = np.empty(width, np.float32)
-    right = np.empty(block, np.float32)
+    positive = np.empty(block, np.float32)
     squares = np.empty(block, np.float32)
     blocks = 0
-    for document in range(first, last):
-        if held_out[document]:
+    for segment in range(first, last):
+        left, right, length, words, contexts, table, table_size = read_segment(text, segment, window, kept, state)
+        if left == right:
             continue
-        base = vocabulary_start[language[document]]
-        draws, choice = table_start[table[document]], table_start[table[document] + 1] - table_start[table[document]]
-        length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
-        if length < 2:
-            continue
-        totals[0] += length
-        words, contexts = word_start[document], context_start[document]
+        totals[0] += right - left
         for d in range(width):
             total[d] = F(0.0)
-        done = 0
-        for begin in range(0, length, block):
-            size = min(block, length - begin)
+        done = 0  # contexts that have taken their step
+        for begin in range(left, right, block):
+            size = min(block, right - begin)
             blocks += 1
             watched = blocks & 31 == 1
-            _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
-            _draw_slots(lanes, noise, alias, members, draws, choice, words, slot, theta, note, drawn, slots, state)
+            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
+            _draw_slots(
+                lanes, noise, alias, members, table, table_size, words, slot, theta, row_state, negatives, slots, state
+            )
             # forward: window sums, the first one by its terms, the others by what enters and leaves
             for d in range(width):
                 h[0, d] = F(0.0)
@@ -344,7 +387,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     for d in range(width):
                         h[0, d] += theta[c, d]
             ahead = min(length, begin + block + window)
-            _ask(lanes, theta, note, slot, contexts, kept, ahead, min(length, ahead + block))
+            _prefetch_tokens(lanes, theta, row_state, slot, contexts, kept, ahead, min(length, ahead + block))
             for b in range(1, size):
                 i = begin + b
                 old, new = slot[contexts + kept[i - 1]], slot[contexts + kept[i]]
@@ -366,29 +409,29 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 for d in range(width):
                     f += theta[v, d] * h[b, d]
                     square += h[b, d] * h[b, d]
-                right[b], squares[b] = f, square * F(1.0 / width)
-            logistic(right, bits, size)
+                positive[b], squares[b] = f, square * inverse_dimensions
+            logistic(positive, bits, size)
             # negatives, for all tokens of the block at once
-            _gather(lanes, theta, slots, negative, drawn)
-            products(lanes, h, negative, scores, block, drawn)
-            logistic(flat, bits, block * drawn)
+            _gather(lanes, theta, slots, negative, negatives)
+            products(lanes, h, negative, scores, block, negatives)
+            logistic(flat, bits, block * negatives)
             if watched:
                 totals[2] += size
                 for b in range(size):
-                    totals[1] += np.log(max(right[b], F(1e-30)))
-                for i in range(size * drawn):
+                    totals[1] += np.log(max(positive[b], F(1e-30)))
+                for i in range(size * negatives):
                     totals[1] += weight * np.log(max(F(1.0) - flat[i], F(1e-30)))
-            for i in range(size * drawn):
+            for i in range(size * negatives):
                 flat[i] *= -weight
-            for i in range(size * drawn, block * drawn):
+            for i in range(size * negatives, block * negatives):
                 flat[i] = F(0.0)
             # the tokens themselves
-            at = begin % ring
+            at = (begin - left) % ring
             for b in range(size):
                 v = slot[words + kept[begin + b]]
-                e = F(1.0) - right[b]
-                note[v, ACC] += e * e * squares[b]
-                step = e * rate / np.sqrt(note[v, ACC])
+                e = F(1.0) - positive[b]
+                row_state[v, ACCUMULATOR] += e * e * squares[b]
+                step = e * rate / np.sqrt(row_state[v, ACCUMULATOR])
                 w0, w1, w2, w3 = scores[b, 0], scores[b, 1], scores[b, 2], scores[b, 3]
                 w4, w5, w6, w7 = scores[b, 4], scores[b, 5], scores[b, 6], scores[b, 7]
                 for d in range(width):
@@ -397,95 +440,93 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     high = w4 * negative[4, d] + w5 * negative[5, d] + w6 * negative[6, d] + w7 * negative[7, d]
                     d_h[at + b, d] = e * r + (low + high)
                     theta[v, d] = r + step * h[b, d]
-                if _takes(note[v, CHANCE], state):  # asked here, since a call costs more than the question
-                    _prior(lanes, theta, note, start, other, edge, both, v, rate)
-            _combine(lanes, scores, negative, d_h, at, size, 8, drawn, F(1.0))
-            _combine(lanes, scores_turned, h, d_negative, 0, drawn, 0, block, F(0.0))
-            for k in range(drawn):
-                _step(lanes, theta, note, slots[k], d_negative, k, rate)
-                if _takes(note[slots[k], UNREAD], state):
-                    _prior(lanes, theta, note, start, other, edge, both, slots[k], rate)
+                if _takes_prior(row_state[v, CHANCE], state):  # checked here, since a call costs more than the check
+                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, v, rate)
+            _combine(lanes, scores, negative, d_h, at, size, 8, negatives, F(1.0))
+            _combine(lanes, scores_transposed, h, d_negative, 0, negatives, 0, block, F(0.0))
+            for k in range(negatives):
+                _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
+                if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
+                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, slots[k], rate)
             # backward: a context row gets the gradients of the tokens in whose window it is, once all are known
-            stop = length if begin + size == length else begin + size - window
+            stop = length if begin + size == right else begin + size - window
             for j in range(done, stop):
                 if j == 0:
-                    for b in range(min(window, length)):
+                    for b in range(min(window - left, right - left)):
                         for d in range(width):
                             total[d] += d_h[b, d]
-                enter, leave = F(0.0), F(0.0)
-                own = far = near = j % ring
-                if j + window < length:
-                    enter, far = F(1.0), (j + window) % ring
-                if j - 1 - window >= 0:
-                    leave, near = F(1.0), (j - 1 - window) % ring
+                enter, leave, center = F(0.0), F(0.0), F(0.0)
+                own = far = near = 0
+                if j + window < right:
+                    enter, far = F(1.0), (j - left + window) % ring
+                if j - 1 - window >= left:
+                    leave, near = F(1.0), (j - left - 1 - window) % ring
+                if left <= j < right:
+                    center, own = F(1.0), (j - left) % ring
                 square = F(0.0)
                 for d in range(width):
                     t = total[d] + (enter * d_h[far, d] - leave * d_h[near, d])
                     total[d] = t
-                    x = t - d_h[own, d]
+                    x = t - center * d_h[own, d]
                     gradient[d] = x
                     square += x * x
                 c = slot[contexts + kept[j]]
-                note[c, ACC] += square * F(1.0 / width)
-                step = rate / np.sqrt(note[c, ACC])
+                row_state[c, ACCUMULATOR] += square * inverse_dimensions
+                step = rate / np.sqrt(row_state[c, ACCUMULATOR])
                 for d in range(width):
                     theta[c, d] += step * gradient[d]
-                if _takes(note[c, CHANCE], state):
-                    _prior(lanes, theta, note, start, other, edge, both, c, rate)
+                if center > F(0.0) and _takes_prior(row_state[c, CHANCE], state):
+                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, c, rate)
             done = max(done, stop)
 
 
 @fast
 def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
-    """Train on documents `first` up to `last`. log p = log σ(ρ_v·α_c) + Σ_negatives log σ(−ρ_w·α_c), c in the window.
+    """Train on segments `first` up to `last`. log p = log σ(ρ_v·α_c) + Σ_negatives log σ(−ρ_w·α_c), c in the window.
 
     The negatives' term of a context is the same for all tokens in whose window it is, so it is computed once for a
-    block and weighted by their number. Arguments as in `cbow`.
+    block and weighted by their number. The block and its windows, B + 2M, are a multiple of 8, so that no dense product
+    is of padding alone. Arguments as in `cbow`.
     """
     width = LANE * len(lanes)
-    window, drawn = settings.window, settings.drawn
-    block = settings.block + -2 * window % 8  # with its windows a multiple of 8: no dense product is of padding
-    share = F(block / settings.block)  # UNREAD counts on as many negatives as tokens
-    rate, weight = F(settings.rate), F(settings.negatives / settings.drawn)
-    ids, offsets, word_start, context_start, language, held_out, keep, vocabulary_start = text[:8]
-    noise, alias, members, table, table_start = text[8:]
-    slot, theta, note = parameters
-    start, other, edge, both = edges
+    window, block, negatives = settings.window, settings.block, settings.negatives_per_block
+    rate, weight = F(settings.rate), F(settings.negatives / settings.negatives_per_block)
+    inverse_dimensions = F(1.0 / settings.dimensions)
+    noise, alias, members = text.noise, text.alias, text.members
+    slot, theta, row_state = parameters
+    start, other, edge, mutual = edges
     state = seeded(settings.seed)
     longest = block + 2 * window
     span = (2 * window + 1 + 7) // 8 * 8
     alpha = np.zeros((longest + span, width), np.float32)
     d_alpha = np.zeros((longest + span, width), np.float32)
     uses = np.zeros(longest, np.float32)  # in how many windows a context is
-    negative = np.empty((drawn, width), np.float32)
-    d_negative = np.zeros((drawn, width), np.float32)
-    slots = np.empty(drawn, np.int64)
-    scores = np.empty((longest, drawn), np.float32)
-    scores_turned = scores.T
-    flat = scores.reshape(longest * drawn)
-    bits = np.empty(max(longest * drawn, span), np.int32)
-    right = np.empty(span, np.float32)
+    negative = np.empty((negatives, width), np.float32)
+    d_negative = np.zeros((negatives, width), np.float32)
+    slots = np.empty(negatives, np.int64)
+    scores = np.empty((longest, negatives), np.float32)
+    scores_transposed = scores.T
+    flat = scores.reshape(longest * negatives)
+    bits = np.empty(max(longest * negatives, span), np.int32)
+    positive = np.empty(span, np.float32)
     gradient = np.empty((1, width), np.float32)
     blocks = 0
-    for document in range(first, last):
-        if held_out[document]:
+    for segment in range(first, last):
+        left, right, length, words, contexts, table, table_size = read_segment(text, segment, window, kept, state)
+        if left == right:
             continue
-        base = vocabulary_start[language[document]]
-        draws, choice = table_start[table[document]], table_start[table[document] + 1] - table_start[table[document]]
-        length = subsample(ids, offsets[document], offsets[document + 1], keep, base, kept, state)
-        if length < 2:
-            continue
-        totals[0] += length
-        words, contexts = word_start[document], context_start[document]
-        for begin in range(0, length, block):
-            size = min(block, length - begin)
+        totals[0] += right - left
+        for begin in range(left, right, block):
+            size = min(block, right - begin)
             low, high = max(0, begin - window), min(length, begin + size + window)
             count = high - low
             padded = (count + 7) // 8 * 8
             blocks += 1
             watched = blocks & 31 == 1
-            _ask(lanes, theta, note, slot, words, kept, begin, begin + size)
-            _draw_slots(lanes, noise, alias, members, draws, choice, words, slot, theta, note, drawn, slots, state)
+            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
+            _draw_slots(
+                lanes, noise, alias, members, table, table_size, words, slot, theta, row_state, negatives, slots, state
+            )
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 uses[n] = F(0.0)
@@ -495,7 +536,9 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             for n in range(count, padded):
                 for d in range(width):
                     alpha[n, d] = F(0.0)
-            _ask(lanes, theta, note, slot, contexts, kept, high, min(length, begin + 2 * block + window))
+            _prefetch_tokens(
+                lanes, theta, row_state, slot, contexts, kept, high, min(length, begin + 2 * block + window)
+            )
             # each token with the contexts in its window
             for b in range(size):
                 v = slot[words + kept[begin + b]]
@@ -511,24 +554,24 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                         f1 += x * alpha[m + 1, d]
                         f2 += x * alpha[m + 2, d]
                         f3 += x * alpha[m + 3, d]
-                    right[n], right[n + 1], right[n + 2], right[n + 3] = f0, f1, f2, f3
+                    positive[n], positive[n + 1], positive[n + 2], positive[n + 3] = f0, f1, f2, f3
                     n += 4
-                logistic(right, bits, hi - lo)
+                logistic(positive, bits, hi - lo)
                 if watched:
                     for n in range(hi - lo):
                         if lo + n != i:
-                            totals[1] += np.log(max(right[n], F(1e-30)))
+                            totals[1] += np.log(max(positive[n], F(1e-30)))
                 for n in range(hi - lo):
-                    right[n] = F(1.0) - right[n]
+                    positive[n] = F(1.0) - positive[n]
                     uses[lo + n] += F(1.0)
-                right[i - lo] = F(0.0)
+                positive[i - lo] = F(0.0)
                 uses[i] -= F(1.0)
                 for d in range(width):
                     gradient[0, d] = F(0.0)
                 n = 0
                 while lo + n < hi:
                     m = lo + n
-                    e0, e1, e2, e3 = right[n], right[n + 1], right[n + 2], right[n + 3]
+                    e0, e1, e2, e3 = positive[n], positive[n + 1], positive[n + 2], positive[n + 3]
                     if m + 1 >= hi:
                         e1 = F(0.0)
                     if m + 2 >= hi:
@@ -545,44 +588,30 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                         d_alpha[m + 2, d] += e2 * x
                         d_alpha[m + 3, d] += e3 * x
                     n += 4
-                _step(lanes, theta, note, v, gradient, 0, rate)
-                if _takes(note[v, CHANCE], state):  # asked here, since a call costs more than the question
-                    _prior(lanes, theta, note, start, other, edge, both, v, rate)
+                _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
+                if _takes_prior(row_state[v, CHANCE], state):  # checked here, since a call costs more than the check
+                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, v, rate)
             # negatives, for all contexts of the block at once
-            _gather(lanes, theta, slots, negative, drawn)
-            products(lanes, alpha, negative, scores, padded, drawn)
-            logistic(flat, bits, padded * drawn)
+            _gather(lanes, theta, slots, negative, negatives)
+            products(lanes, alpha, negative, scores, padded, negatives)
+            logistic(flat, bits, padded * negatives)
             if watched:
                 totals[2] += size
                 for n in range(count):
-                    for k in range(drawn):
+                    for k in range(negatives):
                         totals[1] += weight * uses[n] * np.log(max(F(1.0) - scores[n, k], F(1e-30)))
             for n in range(padded):
                 u = -weight * uses[n] if n < count else F(0.0)
-                for k in range(drawn):
+                for k in range(negatives):
                     scores[n, k] *= u
-            _combine(lanes, scores, negative, d_alpha, 0, count, 0, drawn, F(1.0))
-            _combine(lanes, scores_turned, alpha, d_negative, 0, drawn, 0, padded, F(0.0))
-            for k in range(drawn):
-                _step(lanes, theta, note, slots[k], d_negative, k, rate)
-                if _takes(share * note[slots[k], UNREAD], state):
-                    _prior(lanes, theta, note, start, other, edge, both, slots[k], rate)
+            _combine(lanes, scores, negative, d_alpha, 0, count, 0, negatives, F(1.0))
+            _combine(lanes, scores_transposed, alpha, d_negative, 0, negatives, 0, padded, F(0.0))
+            for k in range(negatives):
+                _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
+                if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
+                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, slots[k], rate)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
-                _step(lanes, theta, note, c, d_alpha, n, rate)
-                if 0 <= low + n - begin < size and _takes(note[c, CHANCE], state):
-                    _prior(lanes, theta, note, start, other, edge, both, c, rate)
-
-
-@fast
-def cost(theta, first, second, weight, sign):
-    """Σ a_ij ‖θ_i ∓ θ_j‖² over edges."""
-    total = 0.0
-    for e in range(len(first)):
-        i, j, s = first[e], second[e], F(sign[e])
-        square = F(0.0)
-        for d in range(theta.shape[1]):
-            t = theta[i, d] - s * theta[j, d]
-            square += t * t
-        total += weight[e] * square
-    return total
+                _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
+                if 0 <= low + n - begin < size and _takes_prior(row_state[c, CHANCE], state):
+                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, c, rate)

@@ -1,14 +1,14 @@
-"""Many processes, one model: each trains on its own documents, and rows are merged every so many tokens.
+"""Many processes, one model: each trains on its own documents, and rows are merged many times an epoch.
 
-Every rank has an engine over all rows. Since the last merge it has moved some of them; at the next, the ways that ranks
-have gone with a row are joined to one, nearly as if their steps had been taken one after the other, and Adagrad's
-accumulator grows by all of them. Every row has a home, a rank that can read it: what others have added travels there,
-and what comes of it from there to all that can read it. So a rank sends a row at most twice for each merge, however
-many ranks there are. A rank reads the words of its own slices, the contexts of their languages, and what edges join to
-these. Where there are as many slices as ranks, a slice has one owner, whose words nobody else touches, and only
-contexts and the ends of edges between owners travel.
+Every rank has an engine over all rows. Since the last merge it has moved some of them; at the next, the displacements
+of a row on all ranks are joined to one, nearly as if their steps had been taken one after the other, and Adagrad's
+accumulator grows by all of them. Every row has a home, a rank that can read it: displacements are sent there, and the
+result from there to all that can read it. So a rank sends a row at most twice for each merge, however many ranks there
+are. A rank reads the words of its own slices, the contexts of their languages, and what edges join to these. Where
+there are as many slices as ranks, a slice has one owner, whose words nobody else touches, and only contexts and the
+ends of edges between owners are sent.
 
-P parameters, D dimensions, padded as the CPU engine has them.
+P parameters, D dimensions.
 """
 
 from __future__ import annotations
@@ -17,95 +17,106 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.engines import kernels
-from laplex.engines.cpu import State, draws
-from laplex.engines.epoch import Epoch
-from laplex.problem import Problem
-from laplex.world import World
+from laplex.engines.state import Engine, Epoch, State
+from laplex.model.problem import Problem
+from laplex.runtime.distributed import Communicator
 
 MERGES = 64  # in an epoch, at least
-AT_ONCE = 65_536  # rows that are compared at once
+ROWS_PER_COMPARISON = 65_536
 
 
-def owners(problem: Problem, world: World) -> NDArray[np.int64]:
+def owners(problem: Problem, communicator: Communicator) -> NDArray[np.int64]:
     """The rank of every slice (of every language), the largest dealt out first; −1 if there are fewer than ranks."""
-    starts = _slices(problem, world)
-    lengths = np.diff(problem.offsets)
+    starts = _slices(problem, communicator)
     sizes = np.zeros(len(starts), np.int64)
-    np.add.at(sizes, np.searchsorted(starts, problem.word_start), lengths)
-    sizes = world.total(sizes)
-    if len(starts) < world.size:
+    np.add.at(sizes, np.searchsorted(starts, problem.word_start), np.diff(problem.offsets))
+    sizes = communicator.allreduce(sizes)
+    if len(starts) < communicator.size:
         return np.full(len(starts), -1)
-    owner, load = np.zeros(len(starts), np.int64), np.zeros(world.size)
+    owner, load = np.zeros(len(starts), np.int64), np.zeros(communicator.size)
     for slice in np.argsort(-sizes, kind="stable"):
         owner[slice] = load.argmin()
         load[owner[slice]] += sizes[slice]
     return owner
 
 
-def _slices(problem: Problem, world: World) -> NDArray[np.int64]:
+def _slices(problem: Problem, communicator: Communicator) -> NDArray[np.int64]:
     """The first word rows of all slices that any rank has text of."""
-    texts = world.texts(np.unique(problem.word_start).astype(np.int64).tobytes())
-    return np.unique(np.concatenate([np.frombuffer(text, np.int64) for text in texts]))
+    starts = communicator.allgather(np.unique(problem.word_start).astype(np.int64).tobytes())
+    return np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in starts]))
 
 
-def deal(problem: Problem, world: World) -> Problem:
-    """Give every document to the owner of its slice; visits become those of all ranks."""
-    visits = world.total(problem.visits)
-    owner = owners(problem, world)
+def deal(problem: Problem, communicator: Communicator) -> Problem:
+    """Give every document to the owner of its slice."""
+    owner = owners(problem, communicator)
     if (owner < 0).any():
-        return replace(problem, visits=visits)
-    to = owner[np.searchsorted(_slices(problem, world), problem.word_start)]
+        return problem
+    rank = owner[np.searchsorted(_slices(problem, communicator), problem.word_start)]
+
+    def exchange(values: NDArray[Any], rank: NDArray[np.int64] = rank) -> NDArray[Any]:
+        parts = communicator.all_to_all([values[rank == number] for number in range(communicator.size)])
+        return np.concatenate([part.view(values.dtype) for part in parts])
+
     lengths = np.diff(problem.offsets)
-    token_to = np.repeat(to, lengths)
-    ids = world.swap([problem.ids[token_to == rank] for rank in range(world.size)])
-    columns = {"word_start": problem.word_start, "context_start": problem.context_start, "language": problem.language}
-    columns |= {"lengths": lengths, "held_out": problem.held_out.astype(np.int64)}
-    dealt = {
-        name: np.concatenate(
-            [part.view(np.int64) for part in world.swap([values.astype(np.int64)[to == r] for r in range(world.size)])]
-        )
-        for name, values in columns.items()
-    }
     return replace(
         problem,
-        ids=np.concatenate([part.view(np.int32) for part in ids]),
-        offsets=np.concatenate([[0], np.cumsum(dealt.pop("lengths"))]),
-        held_out=dealt.pop("held_out").astype(np.bool_),
-        visits=visits,
-        word_start=dealt["word_start"],
-        context_start=dealt["context_start"],
-        language=dealt["language"],
+        ids=exchange(problem.ids, np.repeat(rank, lengths)),
+        offsets=np.concatenate([[0], np.cumsum(exchange(lengths))]),
+        held_out=exchange(problem.held_out),
+        word_start=exchange(problem.word_start),
+        context_start=exchange(problem.context_start),
+        language=exchange(problem.language),
     )
 
 
-def read_here(problem: Problem, world: World) -> NDArray[np.float64]:
-    """(P) The share of all readings of a row, also as a negative, that are this rank's own."""
-    own = draws(problem)
-    lengths = np.diff(problem.offsets)
-    for low in range(0, len(lengths), AT_ONCE):
-        some = slice(low, min(low + AT_ONCE, len(lengths)))
-        ids = problem.ids[problem.offsets[some.start] : problem.offsets[some.stop]]
-        kept = problem.keep[np.repeat(problem.vocabulary_start[problem.language[some]], lengths[some]) + ids]
-        kept = kept * np.repeat(~problem.held_out[some], lengths[some])
+class Ranks:
+    """The engine of one rank among several. Its pieces are the merges of an epoch."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        state: State,
+        communicator: Communicator,
+        merge_tokens: int,
+        make: Callable[[int], Engine],
+    ) -> None:
+        """`make` gives the engine of this rank alone, whose pieces have at most the given number of tokens."""
+        self.state = state
+        self.problem = problem
+        self._communicator = communicator
+        # pieces small enough for as many merges as there are to be
+        self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MERGES)))
+        self._before = state.copy()
+        self._wanted = [np.frombuffer(part, np.bool_) for part in communicator.allgather(self._readable().tobytes())]
+        self._home = _homes(self._wanted)
+        tokens = int(communicator.allreduce(np.array([int(problem.offsets[-1])]))[0])
+        self.pieces = max(MERGES, math.ceil(tokens / communicator.size / merge_tokens))
+
+    def _readable(self) -> NDArray[np.bool_]:
+        """(P) The rows that this rank can read: those of its text, and what edges join to them."""
+        problem = self.problem
+        rows = np.zeros(len(problem.slot), np.bool_)
         for starts in (problem.word_start, problem.context_start):
-            own += np.bincount(problem.slot[np.repeat(starts[some], lengths[some]) + ids], kept, len(own))
-    share: NDArray[np.float64] = own / np.maximum(world.total(own), 1e-300)
-    return share
+            for start, example in zip(*np.unique(starts, return_index=True), strict=True):
+                low, high = problem.vocabulary_start[problem.language[example] :][:2]
+                rows[start : start + high - low] = True
+        inner = np.zeros(problem.parameters, np.bool_)
+        inner[problem.slot[rows]] = True
+        graph = problem.graph
+        between = graph.second < problem.parameters
+        first, second = graph.first[between], graph.second[between]
+        readable = inner.copy()
+        readable[first[inner[second]]] = True
+        readable[second[inner[first]]] = True
+        return readable
 
-
-class Engine(Protocol):
-    """The engine of one rank, which trains on its own documents."""
-
-    @property
-    def pieces(self) -> int: ...
-
-    def compile(self) -> None: ...
+    def compile(self) -> None:
+        self._engine.compile()
 
     def run(
         self,
@@ -114,71 +125,23 @@ class Engine(Protocol):
         begin: int = 0,
         seconds: float = math.inf,
         end: int | None = None,
-    ) -> tuple[int, NDArray[np.float64]]: ...
-
-    def pull(self) -> None: ...
-
-    def push(self, rows: NDArray[np.int64]) -> None: ...
-
-
-class Ranks:
-    """The engine of one rank among several. Its pieces are the merges of an epoch."""
-
-    def __init__(
-        self, problem: Problem, state: State, world: World, merge_tokens: int, make: Callable[[int], Engine]
-    ) -> None:
-        """`make` gives the engine, whose pieces have at most so many tokens."""
-        self.state = state
-        self.problem = problem
-        self._world = world
-        # pieces small enough for as many merges as there are to be
-        self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MERGES)))
-        self._before = State(state.theta.copy(), state.note.copy())
-        self._wanted = [np.frombuffer(text, np.bool_) for text in world.texts(self._readable().tobytes())]
-        self._home = _homes(self._wanted)
-        tokens = int(world.total(np.array([int(problem.offsets[-1])]))[0])
-        self.pieces = max(MERGES, math.ceil(tokens / world.size / merge_tokens))
-
-    def _readable(self) -> NDArray[np.bool_]:
-        """(P) The rows that this rank can read: those of its text, and what edges join to them."""
-        problem = self.problem
-        rows = np.zeros(len(problem.slot), np.bool_)
-        for starts in (problem.word_start, problem.context_start):
-            for start in np.unique(starts).tolist():
-                language = int(problem.language[np.flatnonzero(starts == start)[0]])
-                size = int(np.diff(problem.vocabulary_start[language : language + 2])[0])
-                rows[start : start + size] = True
-        own = np.zeros(problem.parameters, np.bool_)
-        own[problem.slot[rows]] = True
-        graph = problem.graph
-        inside = graph.second < problem.parameters
-        first, second = graph.first[inside], graph.second[inside]
-        near = own.copy()
-        near[first[own[second]]] = True
-        near[second[own[first]]] = True
-        return near
-
-    def compile(self) -> None:
-        self._engine.compile()
-
-    def run(
-        self, epoch: Epoch, report: Callable[[float], None], begin: int = 0, seconds: float = math.inf
     ) -> tuple[int, NDArray[np.float64]]:
-        """Train and merge, from merge `begin` of the epoch on. The totals are those of all ranks."""
+        """Train and merge; the totals are those of all ranks."""
         totals = np.zeros(3)
         started = time.monotonic()
-        for merge in range(begin, self.pieces):
-            _, read = self._engine.run(epoch, report, self._due(merge), end=self._due(merge + 1))
-            totals += read
+        last = self.pieces if end is None else end
+        for merge in range(begin, last):
+            totals += self._engine.run(epoch, report, self._piece_of(merge), end=self._piece_of(merge + 1))[1]
             self._engine.pull()
             self.merge()
-            late = self._world.total(np.array([float(time.monotonic() - started > seconds)]))
+            late = self._communicator.allreduce(np.array([float(time.monotonic() - started > seconds)]))
             if late.any():
-                return merge + 1, self._world.total(totals)
-        return self.pieces, self._world.total(totals)
+                last = merge + 1
+                break
+        return last, self._communicator.allreduce(totals)
 
-    def _due(self, merge: int) -> int:
-        """The piece of the text before which a merge is due."""
+    def _piece_of(self, merge: int) -> int:
+        """The piece of the text that begins after a merge."""
         return round(merge / self.pieces * self._engine.pieces)
 
     def merge(self) -> None:
@@ -186,100 +149,105 @@ class Ranks:
         state, before = self.state, self._before
         moved = self._moved()
         added = []
-        for rank in range(self._world.size):
+        for rank in range(self._communicator.size):
             rows = np.flatnonzero(moved & (self._home == rank))
             vectors = state.theta[rows] - before.theta[rows]
-            added.append(_packed(rows, vectors, state.note[rows, kernels.ACC] - before.note[rows, kernels.ACC]))
-        parts = [_unpacked(part, state.theta.shape[1]) for part in self._world.swap(added)]
+            added.append(_pack(rows, vectors, state.accumulator[rows] - before.accumulator[rows]))
+        parts = [_unpack(part, state.dimensions) for part in self._communicator.all_to_all(added)]
         changed = np.unique(np.concatenate([rows for rows, _, _ in parts]))
-        way, acc = _joined(parts, changed, before.note[changed, kernels.ACC])
-        before.theta[changed] += way
-        before.note[changed, kernels.ACC] = acc
-        summed = np.zeros(len(moved), np.bool_)
-        summed[changed] = True
-        sums = []
+        displacement, accumulator = _join(parts, changed, before.accumulator[changed])
+        before.theta[changed] += displacement
+        before.accumulator[changed] = accumulator
+        is_changed = np.zeros(len(moved), np.bool_)
+        is_changed[changed] = True
+        results = []
         for wanted in self._wanted:
-            rows = np.flatnonzero(summed & wanted)
-            sums.append(_packed(rows, before.theta[rows], before.note[rows, kernels.ACC]))
-        for part in self._world.swap(sums):
-            rows, vectors, acc = _unpacked(part, state.theta.shape[1])
-            for one in (state, before):
-                one.theta[rows], one.note[rows, kernels.ACC] = vectors, acc
+            rows = np.flatnonzero(is_changed & wanted)
+            results.append(_pack(rows, before.theta[rows], before.accumulator[rows]))
+        for part in self._communicator.all_to_all(results):
+            rows, vectors, accumulator = _unpack(part, state.dimensions)
+            for copy in (state, before):
+                copy.theta[rows], copy.accumulator[rows] = vectors, accumulator
             self._engine.push(rows)
 
     def _moved(self) -> NDArray[np.bool_]:
         """(P) The rows that this rank has moved since the last merge."""
         moved = np.zeros(self.problem.parameters, np.bool_)
-        for low in range(0, len(moved), AT_ONCE):
-            some = slice(low, min(low + AT_ONCE, len(moved)))
-            moved[some] = (self.state.theta[some] != self._before.theta[some]).any(1)
-            moved[some] |= self.state.note[some, kernels.ACC] != self._before.note[some, kernels.ACC]
+        for low in range(0, len(moved), ROWS_PER_COMPARISON):
+            rows = slice(low, min(low + ROWS_PER_COMPARISON, len(moved)))
+            moved[rows] = (self.state.memory[rows] != self._before.memory[rows]).any(1)
+            moved[rows] |= self.state.accumulator[rows] != self._before.accumulator[rows]
         return moved
 
     def pull(self) -> None:
         """Give rank 0 all rows, each from its home."""
         state = self.state
-        mine = np.flatnonzero(self._home == self._world.rank)
-        packed = _packed(mine, state.theta[mine], state.note[mine, kernels.ACC])
-        for part in self._world.swap([packed, *[packed[:0]] * (self._world.size - 1)]):
-            rows, vectors, acc = _unpacked(part, state.theta.shape[1])
-            state.theta[rows], state.note[rows, kernels.ACC] = vectors, acc
+        rows = np.flatnonzero(self._home == self._communicator.rank)
+        packed = _pack(rows, state.theta[rows], state.accumulator[rows])
+        for part in self._communicator.all_to_all([packed, *[packed[:0]] * (self._communicator.size - 1)]):
+            rows, vectors, accumulator = _unpack(part, state.dimensions)
+            state.theta[rows], state.accumulator[rows] = vectors, accumulator
+
+    def push(self, rows: NDArray[np.int64]) -> None:
+        self._engine.push(rows)
 
 
 def _homes(wanted: Sequence[NDArray[np.bool_]]) -> NDArray[np.int32]:
     """(P) One of the ranks that can read a row, each in turn; 0 if none can."""
     home = np.zeros(len(wanted[0]), np.int32)
-    for low in range(0, len(home), AT_ONCE):
-        readers = np.stack([mine[low : low + AT_ONCE] for mine in wanted])
+    for low in range(0, len(home), ROWS_PER_COMPARISON):
+        readers = np.stack([rows[low : low + ROWS_PER_COMPARISON] for rows in wanted])
         turn = np.arange(low, low + readers.shape[1]) % np.maximum(readers.sum(0), 1)
-        home[low : low + AT_ONCE] = np.argmax(readers & (readers.cumsum(0) == turn + 1), axis=0)
+        home[low : low + ROWS_PER_COMPARISON] = np.argmax(readers & (readers.cumsum(0) == turn + 1), axis=0)
     return home
 
 
 Part = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]  # rows, vectors, accumulators
 
 
-def _joined(
+def _join(
     parts: Sequence[Part], changed: NDArray[np.int64], start: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """(n, D), (n) The way that `changed` rows go by what all ranks have added to them, and their accumulators then.
+    """(n, D), (n) The displacement of `changed` rows by what all ranks have added, and their accumulators then.
 
     Ranks do not know how others' gradients make the accumulator grow, and take larger steps than one after the other
-    would have been. A rank's gradients G, evenly spread, with an accumulator that grows from s to s + a, have made a
-    way of 2G / (√(s + a) + √s). If in the same time it had grown to e, that would be 2G / (√e + √s).
+    would have been. A rank's gradients G, evenly spread, with an accumulator that grows from s to s + a, have displaced
+    a row by 2G / (√(s + a) + √s). If in the same time it had grown to e, that would be 2G / (√e + √s).
     """
     places = [np.searchsorted(changed, rows) for rows, _, _ in parts]
     end = start.copy()
-    for place, (_, _, acc) in zip(places, parts, strict=True):
-        end[place] += acc
-    way = np.zeros((len(changed), parts[0][1].shape[1]), np.float32)
+    for place, (_, _, accumulator) in zip(places, parts, strict=True):
+        end[place] += accumulator
+    displacement = np.zeros((len(changed), parts[0][1].shape[1]), np.float32)
     # in the order of ranks, so that a run can be repeated
-    for place, (_, vectors, acc) in zip(places, parts, strict=True):
+    for place, (_, vectors, accumulator) in zip(places, parts, strict=True):
         root = np.sqrt(start[place])
-        shorter = (np.sqrt(start[place] + acc) + root) / (np.sqrt(end[place]) + root)
-        way[place] = _together(way[place], vectors * shorter[:, None])
-    return way, end
+        shorter = (np.sqrt(start[place] + accumulator) + root) / (np.sqrt(end[place]) + root)
+        displacement[place] = _combine(displacement[place], vectors * shorter[:, None])
+    return displacement, end
 
 
-def _together(one: NDArray[np.float32], two: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, D) Two ways that rows have gone from the same place, as one.
+def _combine(one: NDArray[np.float32], two: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, D) Two displacements of rows from the same place, as one.
 
-    Their sum, as if one had been gone after the other, where they lead in different directions. As far as they lead in
-    the same one, it would overshoot where each has come all the way to the same optimum: of the shorter only what the
+    Their sum, as if one had followed the other, where they lead in different directions. As far as they lead in the
+    same one, it would overshoot where each has come all the way to the same optimum: of the shorter only what the
     longer lacks is added.
     """
     square_one, square_two = np.square(one).sum(1), np.square(two).sum(1)
-    alike = np.clip((one * two).sum(1) / np.maximum(np.sqrt(square_one * square_two), 1e-30), 0.0, 1.0)
-    share = alike / np.maximum(square_one + square_two, 1e-30)
-    joined: NDArray[np.float32] = one * (1.0 - share * square_two)[:, None] + two * (1.0 - share * square_one)[:, None]
-    return joined
+    cosine = np.clip((one * two).sum(1) / np.maximum(np.sqrt(square_one * square_two), 1e-30), 0.0, 1.0)
+    share = cosine / np.maximum(square_one + square_two, 1e-30)
+    sums: NDArray[np.float32] = one * (1.0 - share * square_two)[:, None] + two * (1.0 - share * square_one)[:, None]
+    return sums
 
 
-def _packed(rows: NDArray[np.int64], vectors: NDArray[np.float32], acc: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows as they travel: their numbers, accumulators and vectors, or what is added to these."""
-    return np.concatenate([rows.astype(np.int32).view(np.float32)[:, None], acc[:, None], vectors], axis=1)
+def _pack(
+    rows: NDArray[np.int64], vectors: NDArray[np.float32], accumulator: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Rows as they are sent: their numbers, accumulators and vectors, or what is added to these."""
+    return np.concatenate([rows.astype(np.int32).view(np.float32)[:, None], accumulator[:, None], vectors], axis=1)
 
 
-def _unpacked(part: NDArray[np.uint8], width: int) -> Part:
-    packed = part.view(np.float32).reshape(-1, width + 2)
+def _unpack(part: NDArray[np.uint8], dimensions: int) -> Part:
+    packed = part.view(np.float32).reshape(-1, dimensions + 2)
     return packed[:, 0].copy().view(np.int32).astype(np.int64), packed[:, 2:], packed[:, 1]

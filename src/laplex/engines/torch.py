@@ -1,13 +1,17 @@
 """The Torch engine: the same model on a GPU, or on any device that Torch knows.
 
-Text lives on the device in large pieces, in which windows, subsampling and negatives are made (`pieces.py`). A step
+Text lives on the device in large pieces, in which windows, subsampling and negatives are made (`batches.py`). A step
 reads a batch of B tokens at once: every row takes the sum of its gradients by row-wise Adagrad, whose accumulator
-grows by the square of each of them, as if they had come one after the other. The prior is a proximal step, edge by
-edge, of matchings of the graph (`matchings.py`), SWEEPS times an epoch. Nothing in a step waits for the host, and
+grows by the square of each of them, as if they had come one after the other. Nothing in a step waits for the host, and
 nothing it allocates grows with the number of rows.
 
+The prior is applied as proximal steps, SWEEPS times an epoch. The step of an edge moves both its ends to an exact
+minimum, which only holds if no other edge moves them at the same time, so the edges are divided into matchings: sets in
+which every vector is the end of one edge at most. The edges of a matching can be worked off all at once, in any order,
+on any number of processors, with the same result.
+
 P parameters, T fixed targets behind them and one row for padding, D dimensions, B tokens of a batch, G tokens that
-share N negatives, M window.
+share N negatives, M window, E edges.
 """
 
 from __future__ import annotations
@@ -17,34 +21,65 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from laplex.engines.cpu import State
-from laplex.engines.epoch import Epoch
-from laplex.engines.kernels import ACC
-from laplex.engines.matchings import matchings
-from laplex.engines.noise import alias_tables
-from laplex.engines.pieces import Batch, Pieces
-from laplex.engines.start import FLOOR, START
+from laplex.engines.batches import Pieces, TokenBatch
+from laplex.engines.sampling import AliasTables, count_visits
+from laplex.engines.state import INITIAL_ACCUMULATOR, Epoch, State
 from laplex.errors import InputError
-from laplex.graph import Graph
-from laplex.problem import Problem
+from laplex.model.graph import Graph
+from laplex.model.problem import Problem
+from laplex.runtime.distributed import Communicator
 
 Precision = Literal["full", "mixed"]
 SWEEPS = 16  # of the prior in an epoch
-OFTEN = 64  # visits of a row in a batch from which on its step is damped
-PORTION = 65_536  # edges or rows of a sweep that are worked off at once
-WATCHED = 32  # the log likelihood is computed for one batch of so many
+UNDAMPED_VISITS = 64  # visits of a row in a batch from which on its step is damped
+EDGES_PER_SWEEP = 65_536  # edges or rows of a sweep that are worked off at once
+BATCHES_PER_SAMPLE = 32  # the log likelihood is computed for one batch of this many
 PIECE = 1_000_000  # tokens that are on the device at once
-BATCHES = {"cpu": 4096, "mps": 16_384, "cuda": 65_536}
+BATCH_TOKENS = {"cpu": 4096, "mps": 16_384, "cuda": 65_536}
+
+
+def matchings(first: NDArray[np.int64], second: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """The edges of each matching of a graph of `size` vectors, the largest matchings first.
+
+    Edges are put in a random order; one that is the earliest at both its ends is in the matching. The edges that are
+    left make the next one. Vectors with d edges need about d matchings.
+    """
+    left = np.random.default_rng(7).permutation(len(first))
+    parts = []
+    while len(left):
+        parts.append(_maximal_matching(first, second, left, size))
+        taken = np.zeros(len(first), np.bool_)
+        taken[parts[-1]] = True
+        left = left[~taken[left]]
+    return parts
+
+
+def _maximal_matching(
+    first: NDArray[np.int64], second: NDArray[np.int64], edges: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    """A matching among these edges to which none of them can be added; earlier ones take precedence."""
+    used = np.zeros(size, np.bool_)
+    chosen = [np.empty(0, np.int64)]
+    while len(edges):
+        rank = np.arange(len(edges))
+        earliest = np.full(size, len(edges))
+        np.minimum.at(earliest, first[edges], rank)
+        np.minimum.at(earliest, second[edges], rank)
+        free = (earliest[first[edges]] == rank) & (earliest[second[edges]] == rank)
+        chosen.append(edges[free])
+        used[first[edges[free]]] = used[second[edges[free]]] = True
+        edges = edges[~(used[first[edges]] | used[second[edges]])]
+    return np.concatenate(chosen)
 
 
 def device_of(name: str | None) -> torch.device:
-    """The device asked for, or the best there is; ranks on one machine have a GPU each."""
+    """The device of this name, or the best there is; ranks on one machine have a GPU each."""
     if name is None:
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     if name == "cuda" and "LOCAL_RANK" in os.environ and torch.cuda.device_count():
@@ -58,85 +93,94 @@ def device_of(name: str | None) -> torch.device:
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
-    """Edges that share no end, on the device. An end that does not move has `moves` 0."""
+class Matching:
+    """Edges that share no end, on the device."""
 
     first: torch.Tensor
     second: torch.Tensor
     weight: torch.Tensor  # of one sweep
     sign: torch.Tensor
-    moves: torch.Tensor
+    moves: torch.Tensor  # 1 if the second end moves, too, else 0
 
 
 class Torch:
-    """A problem made ready for a device."""
+    """A problem prepared for a device. Vectors and accumulators are copied there, and back by `pull`."""
 
     def __init__(
         self,
         problem: Problem,
         state: State,
+        block: int,
+        negatives_per_block: int,
+        piece: int | None = None,
+        communicator: Communicator | None = None,
         *,
         device: str | None = None,
         precision: Precision = "full",
         batch: int | None = None,
-        piece: int = PIECE,
-        share: NDArray[np.float64] | None = None,
     ) -> None:
-        """`share` (P) is how much of a row's reading, and so of its prior, is due here, if there are other ranks."""
+        """`batch` tokens are read in a step; the communicator is that of the ranks that share the prior."""
         self.problem = problem
+        self.state = state
         self.device = device_of(device)
         self.mixed = precision == "mixed"
-        size = batch or BATCHES.get(self.device.type, BATCHES["cpu"])
-        self._texts = Pieces(problem, self.device, size, max(size, piece))
-        self.state = state
+        self._kernel = problem.likelihood.kernel({"cbow": self._cbow, "sgns": self._sgns}, 'engine="torch"')
+        self._negatives_per_block = negatives_per_block
+        size = batch or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+        self._texts = Pieces(problem, self.device, size, max(size, min(piece or PIECE, PIECE)), block)
         rows = len(state.theta) + 1
         self.theta = torch.zeros(rows, problem.dimensions, device=self.device)
-        self.acc = torch.full((rows,), START, device=self.device)
-        self.theta[:-1] = torch.from_numpy(state.theta[:, : problem.dimensions]).to(self.device)
-        self.acc[:-1] = torch.from_numpy(state.note[:, ACC]).to(self.device)
-        self._visits = torch.zeros(rows, device=self.device)
+        self.acc = torch.full((rows,), INITIAL_ACCUMULATOR, device=self.device)
+        self.theta[:-1] = torch.from_numpy(state.theta).to(self.device)
+        self.acc[:-1] = torch.from_numpy(state.accumulator).to(self.device)
+        self._visits = torch.zeros(rows, device=self.device)  # in a batch
         self._slot = torch.from_numpy(np.append(problem.slot, rows - 1).astype(np.int64)).to(self.device)
-        chance, other = alias_tables(problem)
-        self._chance, self._other = (torch.from_numpy(table).to(self.device) for table in (chance, other))
-        share = np.ones(problem.parameters) if share is None else share
-        self._edges = self._matched(problem.graph, share)
+        tables = AliasTables.of(problem)
+        self._chance, self._other = (torch.from_numpy(table).to(self.device) for table in (tables.chance, tables.other))
+        visits = np.zeros(problem.parameters)
+        share = np.ones(problem.parameters)
+        if communicator is not None and communicator.size > 1:
+            counted = count_visits(problem, block, negatives_per_block, communicator)
+            visits, share = counted.count, counted.share
+        self._edges = self._match(problem.graph, visits, share)
         ridge = np.append(problem.graph.diagonal * share, 0.0).astype(np.float32)
         self._ridge = torch.from_numpy(ridge).to(self.device)
 
-    def _matched(self, graph: Graph, share: NDArray[np.float64]) -> list[Edges]:
-        moves = ~graph.directed & (graph.second < len(graph))
+    def _match(self, graph: Graph, visits: NDArray[np.float64], share: NDArray[np.float64]) -> list[Matching]:
+        """Matchings with the part of each edge's weight that is due on this rank in one sweep.
+
+        The prior of a row is due where it is visited, and that of an edge where its ends are.
+        """
+        fixed = np.zeros(len(graph.targets))
+        visits, share = np.append(np.maximum(visits, 1e-12), fixed), np.append(share, fixed)
         first, second = graph.first.astype(np.int64), graph.second.astype(np.int64)
-        found = []
-        visits = np.append(np.maximum(self.problem.visits, 1e-12), np.zeros(len(graph.targets)))
-        read = visits * np.append(share, np.zeros(len(graph.targets)))
-        due = (read[first] + read[second]) / (visits[first] + visits[second])
-        whole = matchings(first, second, len(graph) + len(graph.targets))
-        for chosen in (part[i : i + PORTION] for part in whole for i in range(0, len(part), PORTION)):
-            weight = np.minimum(graph.weight[chosen] * due[chosen] / SWEEPS, 1e30)
-            arrays = (first, second, weight, graph.sign, moves)
-            parts = [array if array is weight else array[chosen] for array in arrays]
-            kinds = (np.int64, np.int64, np.float32, np.float32, np.float32)
-            found.append(Edges(*(torch.from_numpy(p.astype(k)).to(self.device) for p, k in zip(parts, kinds))))
-        return found
+        here = (visits * share)[first] + (visits * share)[second]
+        weight = np.minimum(graph.weight * here / (visits[first] + visits[second]) / SWEEPS, 1e30)
+        moves = ~graph.directed & (graph.second < len(graph))
+        kinds = (np.int64, np.int64, np.float32, np.float32, np.float32)
+        arrays: tuple[NDArray[Any], ...] = (first, second, weight, graph.sign, moves)
+        columns = [array.astype(kind) for array, kind in zip(arrays, kinds, strict=True)]
+        return [
+            Matching(*(torch.from_numpy(column[part[i : i + EDGES_PER_SWEEP]]).to(self.device) for column in columns))
+            for part in matchings(first, second, len(visits))
+            for i in range(0, len(part), EDGES_PER_SWEEP)
+        ]
 
     @property
     def pieces(self) -> int:
         return self._texts.count
 
     def compile(self) -> None:
-        """Nothing to be done."""
+        """Do nothing: Torch's operations are compiled."""
 
     def pull(self) -> None:
-        """Copy vectors and accumulators from the device into the state."""
-        self.state.theta[:, : self.problem.dimensions] = self.theta[:-1].cpu().numpy()
-        self.state.note[:, ACC] = self.acc[:-1].cpu().numpy()
+        self.state.theta[:] = self.theta[:-1].cpu().numpy()
+        self.state.accumulator[:] = self.acc[:-1].cpu().numpy()
 
     def push(self, rows: NDArray[np.int64]) -> None:
-        """Copy some vectors and accumulators from the state to the device."""
-        there = torch.from_numpy(rows).to(self.device)
-        vectors, acc = self.state.theta[rows, : self.problem.dimensions], self.state.note[rows, ACC]
-        self.theta.index_copy_(0, there, torch.from_numpy(vectors).to(self.device))
-        self.acc.index_copy_(0, there, torch.from_numpy(acc).to(self.device))
+        index = torch.from_numpy(rows).to(self.device)
+        self.theta.index_copy_(0, index, torch.from_numpy(self.state.theta[rows]).to(self.device))
+        self.acc.index_copy_(0, index, torch.from_numpy(self.state.accumulator[rows]).to(self.device))
 
     def run(
         self,
@@ -146,7 +190,6 @@ class Torch:
         seconds: float = math.inf,
         end: int | None = None,
     ) -> tuple[int, NDArray[np.float64]]:
-        """A pass over the text from piece `begin` of its order on; as the CPU engine's."""
         if self.device.type == "cpu":
             torch.set_num_threads(epoch.threads)
         totals = np.zeros(3)
@@ -158,18 +201,19 @@ class Torch:
         return number, totals
 
     def _read(self, epoch: Epoch, number: int, report: Callable[[float], None]) -> NDArray[np.float64]:
-        """One piece."""
+        """Train on one piece."""
         random = torch.Generator(self.device)
-        random.manual_seed(((epoch.seed * 1_000_003 + epoch.number) * 1_000_003 + number) & (2**63 - 1))
-        text = self._texts.read(epoch.seed, epoch.number, number, epoch.block, random)
-        steps = len(text)
+        random.manual_seed(epoch.seed_of(number))
+        text = self._texts.read(epoch.seed, epoch.number, number, random)
+        steps = max(len(text), 1)  # a piece of which nothing is kept has its part of the prior all the same
         totals = torch.zeros(2, device=self.device)
-        due = _Due(SWEEPS / self.pieces * self.portions, steps)
+        sweeps = _Schedule(SWEEPS / self.pieces * self.portions, steps)
         for step in range(steps):
             done = (number + step / steps) / self.pieces
-            rate = epoch.rate * max(1.0 - (epoch.number + done) / epoch.of, FLOOR)
-            self.step(text.batch(step), rate, epoch.drawn, random, totals if step % WATCHED == 0 else None)
-            for turn in due.at(step, number):
+            rate = epoch.rate_at(done)
+            if step < len(text):
+                self.step(text.batch(step), rate, random, totals if step % BATCHES_PER_SAMPLE == 0 else None)
+            for turn in sweeps.due(step, number):
                 self.sweep(turn, rate)
             if step % 8 == 0:
                 report(done)
@@ -177,11 +221,11 @@ class Torch:
 
     @property
     def portions(self) -> int:
-        """In how many a sweep of the prior is cut."""
-        return max(len(self._edges), -(-self.problem.parameters // PORTION))
+        """The number of portions that a sweep of the prior is cut into."""
+        return max(len(self._edges), -(-self.problem.parameters // EDGES_PER_SWEEP))
 
     def sweep(self, turn: int, rate: float) -> None:
-        """One portion of the prior: some rows of the ridge, and edges that share no end."""
+        """Apply one portion of the prior: the ridge of a part of the rows, and edges that share no end."""
         turn %= self.portions
         rows = -(-self.problem.parameters // self.portions)
         part = slice(turn * rows, min((turn + 1) * rows, self.problem.parameters))
@@ -193,26 +237,25 @@ class Torch:
         one, two = (self.theta.index_select(0, ends) for ends in (edges.first, edges.second))
         eta_one, eta_two = (rate * self.acc[ends].rsqrt() for ends in (edges.first, edges.second))
         eta_two = eta_two * edges.moves
-        apart = one - edges.sign[:, None] * two
+        difference = one - edges.sign[:, None] * two
         mu = edges.weight / (1.0 + edges.weight * (eta_one + eta_two))
-        self.theta.index_copy_(0, edges.first, one.sub_((mu * eta_one)[:, None] * apart))
-        self.theta.index_copy_(0, edges.second, two.add_((mu * eta_two * edges.sign)[:, None] * apart))
+        self.theta.index_copy_(0, edges.first, one.sub_((mu * eta_one)[:, None] * difference))
+        self.theta.index_copy_(0, edges.second, two.add_((mu * eta_two * edges.sign)[:, None] * difference))
 
     def step(
-        self, batch: Batch, rate: float, drawn: int, random: torch.Generator, totals: torch.Tensor | None = None
+        self, batch: TokenBatch, rate: float, random: torch.Generator | None, totals: torch.Tensor | None = None
     ) -> None:
-        """Read a batch of tokens. `totals` gets their log likelihood and their number."""
-        negatives = self._draw(batch, drawn, random)
+        """Train on a batch of tokens. `totals` is increased by their log likelihood and their number."""
+        negatives = self._sample(batch, random)
         rows = self._slot.index_select(0, torch.cat([batch.word, batch.context, negatives.view(-1)]))
-        read = _Parts.of(self.theta.index_select(0, rows), len(batch.word), negatives.shape)
-        gradients = torch.empty_like(read.whole)
-        likelihood = self._cbow if self.problem.likelihood == "cbow" else self._sgns
-        likelihood(batch, read, _Parts.of(gradients, len(batch.word), negatives.shape), totals)
+        values = _Rows.of(self.theta.index_select(0, rows), len(batch.word), negatives.shape)
+        gradients = torch.empty_like(values.all)
+        self._kernel(batch, values, _Rows.of(gradients, len(batch.word), negatives.shape), totals)
         self._move(rows, gradients, rate)
 
-    def _draw(self, batch: Batch, drawn: int, random: torch.Generator) -> torch.Tensor:
+    def _sample(self, batch: TokenBatch, random: torch.Generator | None) -> torch.Tensor:
         """(B/G, N) Rows of negatives for every G tokens, in their language and slice."""
-        shape = (len(batch.negative), drawn)
+        shape = (len(batch.negative), self._negatives_per_block)
         place = torch.rand(shape, generator=random, device=self.device) * batch.vocabulary[:, None]
         place = torch.minimum(place.long(), batch.vocabulary[:, None] - 1)
         index = (batch.vocabulary_start[:, None] + place).view(-1)
@@ -220,12 +263,12 @@ class Torch:
         stay = torch.rand(shape, generator=random, device=self.device) < chance
         return batch.negative[:, None] + torch.where(stay, place, other)
 
-    def _cbow(self, batch: Batch, read: _Parts, gradients: _Parts, totals: torch.Tensor | None) -> None:
+    def _cbow(self, batch: TokenBatch, rows: _Rows, gradients: _Rows, totals: torch.Tensor | None) -> None:
         """log σ(ρ·h) + Σ log σ(−ρ_w·h), h = Σ_window α."""
         window = self.problem.window
-        h = _around(read.contexts, window).sub_(read.contexts[window:-window]).view_as(read.words)
-        right = (read.words * h).sum(2)
-        scores = self._product(h, read.negatives.mT)
+        h = _window_sums(rows.contexts, window).sub_(rows.contexts[window:-window]).view_as(rows.words)
+        right = (rows.words * h).sum(2)
+        scores = self._product(h, rows.negatives.mT)
         weight = self.problem.negatives / scores.shape[2]
         real = (batch.degree[window:-window] > 0).float().view_as(right)
         if totals is not None:
@@ -236,45 +279,45 @@ class Torch:
         wrong = scores.sigmoid_() * (-weight * real)[:, :, None]
         torch.mul(e, h, out=gradients.words)
         self._product(wrong.mT, h, gradients.negatives)
-        wide = h.new_zeros(len(read.contexts) + 2 * window, h.shape[2])
+        wide = h.new_zeros(len(rows.contexts) + 2 * window, h.shape[2])
         d_h = wide[2 * window : -2 * window]
-        self._product(wrong, read.negatives, d_h.view_as(h)).addcmul_(e, read.words)
-        _around(wide, window, gradients.contexts)[window:-window].sub_(d_h)
+        self._product(wrong, rows.negatives, d_h.view_as(h)).addcmul_(e, rows.words)
+        _window_sums(wide, window, gradients.contexts)[window:-window].sub_(d_h)
 
-    def _sgns(self, batch: Batch, read: _Parts, gradients: _Parts, totals: torch.Tensor | None) -> None:
-        """Σ_c log σ(ρ·α_c) + Σ log σ(−ρ_w·α_c): the negatives of a context once, times the tokens it is around."""
-        window, group = self.problem.window, read.words.shape[1]
-        around = read.contexts.unfold(0, group + 2 * window, group).mT
-        apart = torch.arange(group + 2 * window, device=self.device) - torch.arange(group, device=self.device)[:, None]
-        near = ((apart >= 0) & (apart <= 2 * window) & (apart != window)).float()
-        mine = read.contexts[window:-window].view_as(read.words)
-        scores, others = self._product(read.words, around.mT), self._product(mine, read.negatives.mT)
-        times = batch.degree[window:-window].view(-1, group, 1)  # tokens in whose window it is
-        weight = self.problem.negatives / others.shape[2]
+    def _sgns(self, batch: TokenBatch, rows: _Rows, gradients: _Rows, totals: torch.Tensor | None) -> None:
+        """Σ_c log σ(ρ·α_c) + Σ log σ(−ρ_w·α_c): the negatives' term of a context once, times the windows it is in."""
+        window, group = self.problem.window, rows.words.shape[1]
+        contexts = rows.contexts.unfold(0, group + 2 * window, group).mT
+        shift = torch.arange(group + 2 * window, device=self.device) - torch.arange(group, device=self.device)[:, None]
+        in_window = ((shift >= 0) & (shift <= 2 * window) & (shift != window)).float()
+        inner = rows.contexts[window:-window].view_as(rows.words)
+        scores, negative_scores = self._product(rows.words, contexts.mT), self._product(inner, rows.negatives.mT)
+        degree = batch.degree[window:-window].view(-1, group, 1)
+        weight = self.problem.negatives / negative_scores.shape[2]
         if totals is not None:
             log = torch.nn.functional.logsigmoid
             real = (batch.degree > 0).float()
-            both = near * real.unfold(0, group + 2 * window, group)[:, None] * (times > 0)
-            totals[0] += (log(scores) * both).sum() + weight * (log(-others) * times).sum()
-            totals[1] += (times > 0).sum()
-        e = (1.0 - scores.sigmoid_()) * near
-        wrong = others.sigmoid_() * (-weight * times)
-        self._product(e, around, gradients.words)
-        self._product(wrong.mT, mine, gradients.negatives)
-        _overlay(self._product(e.mT, read.words), gradients.contexts)
-        gradients.contexts[window:-window].add_(self._product(wrong, read.negatives).view(-1, mine.shape[2]))
+            pairs = in_window * real.unfold(0, group + 2 * window, group)[:, None] * (degree > 0)
+            totals[0] += (log(scores) * pairs).sum() + weight * (log(-negative_scores) * degree).sum()
+            totals[1] += (degree > 0).sum()
+        e = (1.0 - scores.sigmoid_()) * in_window
+        wrong = negative_scores.sigmoid_() * (-weight * degree)
+        self._product(e, contexts, gradients.words)
+        self._product(wrong.mT, inner, gradients.negatives)
+        _overlay(self._product(e.mT, rows.words), gradients.contexts)
+        gradients.contexts[window:-window].add_(self._product(wrong, rows.negatives).view(-1, inner.shape[2]))
 
     def _product(self, one: torch.Tensor, two: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         if not self.mixed:
             return torch.bmm(one, two) if out is None else torch.bmm(one, two, out=out)
-        found = torch.bmm(one.bfloat16(), two.bfloat16())
-        return found.float() if out is None else out.copy_(found)
+        product = torch.bmm(one.bfloat16(), two.bfloat16())
+        return product.float() if out is None else out.copy_(product)
 
     def _move(self, rows: torch.Tensor, gradients: torch.Tensor, rate: float) -> None:
-        """Row-wise Adagrad for all gradients of a batch. With many, a row takes a smaller step, lest it overshoot."""
+        """Row-wise Adagrad for all gradients of a batch. A row with many takes a smaller step, lest it overshoot."""
         self.acc.index_add_(0, rows, torch.linalg.vector_norm(gradients, dim=1).square_().div_(gradients.shape[1]))
         self._visits.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float32))
-        damp = (OFTEN / self._visits.index_select(0, rows)).clamp_(max=1.0)
+        damp = (UNDAMPED_VISITS / self._visits.index_select(0, rows)).clamp_(max=1.0)
         step = (damp / self.acc.index_select(0, rows)).sqrt_().mul_(rate)
         self.theta.index_add_(0, rows, gradients.mul_(step[:, None]))
         self._visits.index_fill_(0, rows, 0.0)
@@ -282,50 +325,50 @@ class Torch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """Values of all rows of a batch, and where they stand in it."""
+class _Rows:
+    """Values of all rows of a batch, and views of them by role."""
 
-    whole: torch.Tensor
+    all: torch.Tensor
     words: torch.Tensor  # (B/G, G, D)
     contexts: torch.Tensor  # (B + 2M, D)
     negatives: torch.Tensor  # (B/G, N, D)
 
     @classmethod
-    def of(cls, whole: torch.Tensor, words: int, negatives: torch.Size) -> _Parts:
-        groups, drawn = negatives
-        end = len(whole) - groups * drawn
-        split = (groups, -1, whole.shape[1])
-        return cls(whole, whole[:words].view(split), whole[words:end], whole[end:].view(split))
+    def of(cls, values: torch.Tensor, words: int, negatives: torch.Size) -> _Rows:
+        groups, size = negatives
+        end = len(values) - groups * size
+        shape = (groups, -1, values.shape[1])
+        return cls(values, values[:words].view(shape), values[words:end], values[end:].view(shape))
 
 
-def _around(values: torch.Tensor, window: int, out: torch.Tensor | None = None) -> torch.Tensor:
-    """The sum of each with so many before and behind it, for those that have as many."""
+def _window_sums(values: torch.Tensor, window: int, out: torch.Tensor | None = None) -> torch.Tensor:
+    """The sum of each value with the `window` before and behind it, for those that have as many."""
     if out is None:
         out = values.new_empty(len(values) - 2 * window, values.shape[1])
     return torch.sum(values.unfold(0, 2 * window + 1, 1), 2, out=out)
 
 
-def _overlay(parts: torch.Tensor, whole: torch.Tensor) -> None:
-    """The sum of (B/G, G + 2M, D) where windows of neighboring groups overlap, into (B + 2M, D)."""
+def _overlay(parts: torch.Tensor, total: torch.Tensor) -> None:
+    """Sum (B/G, G + 2M, D), whose neighboring groups overlap by their windows, into (B + 2M, D)."""
     groups, wide, dimensions = parts.shape
-    size = (len(whole) - wide) // (groups - 1) if groups > 1 else len(whole)
-    whole.zero_()
+    size = (len(total) - wide) // (groups - 1) if groups > 1 else len(total)
+    total.zero_()
     for shift in range(0, wide, size):
         part = parts[:, shift : shift + size]
-        room = whole[shift:]
+        target = total[shift:]
         # groups are `size` apart, and so are their parts
-        room.as_strided(part.shape, (size * dimensions, dimensions, 1), room.storage_offset()).add_(part)
+        target.as_strided(part.shape, (size * dimensions, dimensions, 1), target.storage_offset()).add_(part)
 
 
 @dataclass
-class _Due:
-    """When matchings are worked off: `count` of them evenly over the steps of a piece."""
+class _Schedule:
+    """Spreads `count` portions of the prior evenly over the steps of a piece."""
 
     count: float
     steps: int
 
-    def at(self, step: int, piece: int) -> range:
-        """Numbers of the matchings that are due now, counted over all pieces."""
+    def due(self, step: int, piece: int) -> range:
+        """The portions that are due at a step, numbered over all pieces."""
         before = piece * self.count + self.count * step / self.steps
         after = piece * self.count + self.count * (step + 1) / self.steps
         return range(math.ceil(before - 1e-9), math.ceil(after - 1e-9))

@@ -1,8 +1,7 @@
-"""How good are vectors? Against people's judgments, analogies, dictionaries of two languages, and text not yet read."""
+"""Evaluation of vectors: by people's judgments, analogies, bilingual dictionaries, and held-out text."""
 
-from laplex.evaluation.analogies import analogies
-from laplex.evaluation.likelihood import held_out
-from laplex.evaluation.similarity import similarity
-from laplex.evaluation.translation import translation
+from laplex.evaluation.retrieval import analogies, translation
+from laplex.evaluation.word_similarity import similarity
+from laplex.fitting.held_out import held_out
 
 __all__ = ["analogies", "held_out", "similarity", "translation"]

@@ -1,8 +1,8 @@
-"""Test sets: pairs of words that people have rated, and questions of analogy.
+"""Test sets of rated pairs and of analogies, and Spearman's correlation with its bootstrap.
 
-Files, folders, frames or tuples come in, or None for the sets that come with laplex (NOTICE says where they are from);
-RatedPairs and Questions go out. Anything malformed is an error that names the file and the line.
-n pairs.
+Without a source, the sets that come with laplex are read (NOTICE says where they are from). In a bootstrap, pairs are
+sorted once; the ranks within a resample then follow from cumulative counts of how often each pair was drawn, ties
+sharing the mean of their ranks. n pairs, B resamples, G different values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Question = tuple[str, str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class RatedPairs:
-    """People found `left[i]` and `right[i]` alike by `score[i]`."""
+    """Pairs of words with the score that people gave to their similarity."""
 
     name: str
     left: list[str]
@@ -43,7 +43,7 @@ def read_rated_pairs(source: Any = None) -> list[RatedPairs]:
     """The sets in a folder (.tsv, .txt, .csv), a file, a frame, or in a dict of those by name.
 
     A line is a word, a word and a score, separated by tabs, commas or spaces; columns between or after them, a header,
-    empty lines and lines that start with "#" are passed over. A frame has the words in its first two columns and the
+    empty lines and lines that start with "#" are ignored. A frame has the words in its first two columns and the
     score in its third.
 
     >>> [(rated.name, len(rated)) for rated in read_rated_pairs()]
@@ -68,6 +68,7 @@ def read_rated_pairs(source: Any = None) -> list[RatedPairs]:
 
 
 def _rated(name: str, source: Any) -> RatedPairs:
+    """One set, from a file, a frame or tuples."""
     if isinstance(source, (str, os.PathLike)):
         where = f'"{source}"'
         triples: Iterable[tuple[str, str, float]] = _of_file(Path(source))
@@ -86,6 +87,7 @@ def _rated(name: str, source: Any) -> RatedPairs:
 
 
 def _of_tuples(where: str, rows: Iterable[Any]) -> Iterator[tuple[str, str, float]]:
+    """Two words and a score from each row; `where` is for errors."""
     for number, row in enumerate(rows, 1):
         try:
             one, two, score = row
@@ -98,17 +100,18 @@ def _of_tuples(where: str, rows: Iterable[Any]) -> Iterator[tuple[str, str, floa
 
 
 def _of_file(path: Path) -> Iterator[tuple[str, str, float]]:
+    """Two words and a score from each line of a file."""
     content = [(n, line) for n, line in enumerate(_lines(path), 1) if line.strip() and not line.startswith("#")]
-    place = None  # of the score, as in the first line that has one
+    column = None  # of the score, as in the first line that has one
     for order, (number, line) in enumerate(content):
         fields = _split(path, number, line)
         here = next((i for i, field in enumerate(fields) if i > 1 and _number(field) is not None), None)
         if order == 0 and here is None and len(fields) > 2:
             continue  # a header
-        place = here if place is None else place
-        if place is None or here != place or not all(fields[:2]):
+        column = here if column is None else column
+        if column is None or here != column or not all(fields[:2]):
             raise InputError(f'"{path}", line {number:,}: {line.strip()[:60]!r} is not a word, a word and a score')
-        score = float(fields[place])
+        score = float(fields[column])
         if not isfinite(score):
             raise InputError(f'"{path}", line {number:,}: the score of {fields[0]} and {fields[1]} is {score}')
         yield fields[0], fields[1], score
@@ -123,7 +126,7 @@ class Section:
 
     @property
     def kind(self) -> str:
-        """Google's sections of grammar have names that begin with "gram"."""
+        """Syntactic if the name begins with "gram", as Google's sections of grammar do, else semantic."""
         return "syntactic" if self.name.startswith("gram") else "semantic"
 
 
@@ -174,6 +177,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _split(path: Path, number: int, line: str) -> list[str]:
+    """The fields of a line, separated by tabs, commas or spaces."""
     if "\t" in line:
         return [field.strip() for field in line.split("\t")]
     if "," in line:
@@ -186,6 +190,58 @@ def _split(path: Path, number: int, line: str) -> list[str]:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text.replace("_", "?"))  # which Python alone allows in numbers
+        return float(text.replace("_", "?"))  # only Python allows it in numbers
     except ValueError:
         return None
+
+
+Floats = NDArray[np.float64]
+COUNTS_IN_MEMORY = 1 << 19
+
+
+def spearman(one: Floats, two: Floats) -> float:
+    """Spearman's correlation; NaN if there are fewer than two pairs, or one of the lists is constant.
+
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 9.0]))
+    0.8660254037844387
+    """
+    return float(_weighted_spearman(one, two, np.ones((1, len(one))))[0]) if len(one) else float("nan")
+
+
+def bootstrap_spearman(one: Floats, two: Floats, times: int, seed: int | list[int]) -> Floats:
+    """(B) Spearman's correlation in resamples of the pairs; NaN where all values of a resample are equal."""
+    size = len(one)
+    if not size:
+        return np.full(times, np.nan)
+    random = np.random.default_rng(seed)
+    step = max(1, COUNTS_IN_MEMORY // size)
+    batches = []
+    for start in range(0, times, step):
+        rows = min(step, times - start)
+        draws = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
+        counts = np.bincount(draws.reshape(-1), minlength=rows * size).reshape(rows, size)
+        batches.append(_weighted_spearman(one, two, counts.astype(np.float64)))
+    return np.concatenate(batches) if batches else np.empty(0)
+
+
+def _weighted_spearman(one: Floats, two: Floats, counts: Floats) -> Floats:
+    """(B) The correlation of ranks if pair i occurs `counts[b, i]` times."""
+    middle = (len(one) + 1) / 2  # the mean of the ranks, whatever the ties
+    first, second = _ranks(one, counts) - middle, _ranks(two, counts) - middle
+    weighted = counts * first
+    covariance = np.einsum("bn,bn->b", weighted, second)
+    variance = np.einsum("bn,bn->b", weighted, first) * np.einsum("bn,bn,bn->b", counts, second, second)
+    with np.errstate(invalid="ignore"):
+        correlation: Floats = covariance / np.sqrt(variance)
+    return correlation
+
+
+def _ranks(values: Floats, counts: Floats) -> Floats:
+    """(B, n) The rank of each pair's value in each resample."""
+    order = np.argsort(values, kind="stable")
+    new = np.concatenate([[True], np.diff(values[order]) != 0])
+    group = np.empty(len(values), np.int64)
+    group[order] = np.cumsum(new) - 1
+    share = np.add.reduceat(counts[:, order], np.flatnonzero(new), axis=1)  # (B, G)
+    ranks: Floats = (np.cumsum(share, axis=1) - (share - 1) / 2)[:, group]
+    return ranks

@@ -1,12 +1,11 @@
-"""What of a model an evaluation looks at: which of its vectors, and which of them a word of a test set means.
+"""Which vectors of a model an evaluation uses, and which of them belongs to each word of a test set.
 
-One model or several by name, a language and the values of a slice come in; a Table goes out for each model.
 V words, D dimensions, n words of a test set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -14,21 +13,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.progress import say
+from laplex.fitting.held_out import word_ids
+from laplex.model.vectors import Vectors
 from laplex.questions.cosine import By
-from laplex.vectors import Vectors
-from laplex.vocabulary import Vocabulary
-
-Models = Vectors | Mapping[str, Vectors]
+from laplex.runtime.display import say
+from laplex.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """The vectors of one language in one slice, each of length one, in the order of the vocabulary."""
+class WordVectors:
+    """The unit vectors of one language in one slice, in the order of the vocabulary."""
 
     vocabulary: Vocabulary
-    unit: NDArray[np.float32]  # (V, D), perhaps only of the most frequent words
-    lowercase: bool  # no word of the vocabulary has a capital, so words are looked up without theirs
+    unit: NDArray[np.float32]  # (V, D), perhaps only of the most frequent words; zero vectors stay zero
+    lowercase: bool  # no word of the vocabulary has a capital, so words are looked up in lower case
+
+    @classmethod
+    def of(
+        cls, model: Vectors, by: By, language: str | None, slice: dict[str, Any], most: int | None, name: str
+    ) -> WordVectors:
+        """The vectors of a model's words, of its contexts, or their sums; only those of the `most` frequent words."""
+        if by not in get_args(By):
+            raise InputError(f'by="{by}": write one of {quote(get_args(By))}')
+        if most is not None and most < 1:
+            raise InputError(f"most={most} must be at least 1, or None for all words")
+        index = model.language(language)
+        vocabulary = model.rows.vocabularies[index]
+        if not len(vocabulary):
+            raise InputError(f'the language "{vocabulary.language}" has no words')
+        slices = model.chosen(slice)
+        if len(slices) > 1 and by != "contexts":
+            missing = ", ".join(f"{column}=" for column in model.columns if column not in slice)
+            raise InputError(
+                f"{name} has {len(slices)} slices: say which by {missing} such as "
+                f"{quote((dict(zip(model.columns, model.rows.slices.keys[s], strict=True)) for s in slices), 3)}"
+            )
+        parts = [] if by == "contexts" else [model.block(index, slices[0])]
+        parts += [] if by == "words" else [model.contexts(language)]
+        total: NDArray[np.float32] = np.sum([part[:most] for part in parts], axis=0, dtype=np.float32)
+        lengths = np.linalg.norm(total, axis=1, keepdims=True)
+        total /= np.where(lengths > 0, lengths, 1.0)
+        return cls(vocabulary, total, not any(word != word.lower() for word in vocabulary))
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -38,26 +63,15 @@ class Table:
         return word.lower() if self.lowercase else word
 
     def find(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """(n) The numbers of words, −1 for those without a vector."""
-        ids = numbers(self.vocabulary, [self.spelling(word) for word in words])
+        """(n) The ids of words, −1 for those without a vector."""
+        ids = word_ids(self.vocabulary, [self.spelling(word) for word in words])
         return np.where(ids < len(self), ids, -1)
 
 
-def named(models: Models) -> dict[str, Vectors]:
-    """The models by name; one alone is called "model"."""
-    found = dict(models) if isinstance(models, Mapping) else {"model": models}
-    if not found:
-        raise InputError("there is no model to evaluate")
-    for name, model in found.items():
-        if not isinstance(model, Vectors):
-            raise InputError(f'"{name}" is no model but {type(model).__name__}: give what lx.fit or lx.load returns')
-    return found
-
-
 def slices_of(models: Mapping[str, Vectors], values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The values that choose a slice of each model: those of columns that it varies by.
+    """For each model the values of those columns that it varies by.
 
-    So a model without slices can stand beside one with; a column that no model varies by is an error.
+    So a model without slices can be compared with one that has them; a column that no model varies by is an error.
     """
     for column in values:
         if not any(column in model.columns for model in models.values()):
@@ -69,55 +83,8 @@ def slices_of(models: Mapping[str, Vectors], values: Mapping[str, Any]) -> dict[
     }
 
 
-def table(
-    model: Vectors, by: By, language: str | None, slice: dict[str, Any], most: int | None = None, name: str = ""
-) -> Table:
-    """The vectors of a model's words, of its contexts, or their sums; those of the `most` frequent words."""
-    if by not in get_args(By):
-        raise InputError(f'by="{by}": write one of {quote(get_args(By))}')
-    if most is not None and most < 1:
-        raise InputError(f"most={most} must be at least 1, or None for all words")
-    index = model.language(language)
-    vocabulary = model.rows.vocabularies[index]
-    if not len(vocabulary):
-        raise InputError(f'the language "{vocabulary.language}" has no words')
-    model.chosen(slice)
-    parts = []
-    if by != "contexts":
-        parts.append(model.block(index, _slice(model, slice, name)))
-    if by != "words":
-        parts.append(model.contexts(language))
-    return Table(vocabulary, unit([part[:most] for part in parts]), not any(w != w.lower() for w in vocabulary))
-
-
-def _slice(model: Vectors, values: dict[str, Any], name: str) -> int:
-    found = model.chosen(values)
-    if len(found) > 1:
-        missing = ", ".join(f"{column}=" for column in model.columns if column not in values)
-        raise InputError(
-            f"{name or 'the model'} has {len(found)} slices: say which by {missing} such as "
-            f"{quote((dict(zip(model.columns, model.rows.slices.keys[s], strict=True)) for s in found), 3)}"
-        )
-    return found[0]
-
-
-def numbers(vocabulary: Vocabulary, words: Sequence[str]) -> NDArray[np.int64]:
-    """(n) The numbers of words in a vocabulary, −1 for those that are not in it."""
-    ids = np.full(len(words), -1, np.int64)
-    ids[[word in vocabulary for word in words]] = [vocabulary[word] for word in words if word in vocabulary]
-    return ids
-
-
-def unit(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """The sum of matrices, its rows scaled to length one; rows of zeros stay zeros."""
-    total: NDArray[np.float32] = np.sum(parts, axis=0, dtype=np.float32)
-    length = np.sqrt(np.einsum("vd,vd->v", total, total))
-    total /= np.where(length > 0, length, 1.0)[:, None]
-    return total
-
-
-def say_lowered(tables: Iterable[Table], words: Iterable[str], quiet: bool) -> None:
+def say_lowered(tables: Iterable[WordVectors], words: Iterable[str], quiet: bool) -> None:
     """Say how many words of the test sets are looked up without their capitals."""
     lowered = sum(word != word.lower() for word in set(words))
-    if lowered and any(found.lowercase for found in tables):
+    if lowered and any(table.lowercase for table in tables):
         say(f"{lowered:,} words with capitals are looked up in lower case, as the vocabulary is", quiet=quiet)

@@ -1,10 +1,11 @@
-"""A fitted model as pages in the browser, on one's own machine and without the network.
+"""A fitted model as pages in the browser, on this machine and without the network.
 
-    launching.py  start it, and stop it          app.py       the pages, as Streamlit runs them
-    serving.py    the process that serves it     views/       a page a file, each a question
-    guarding.py   who may ask it                 address.py   what is chosen on a page, kept in its address
-    loading.py    the model and its answers      showing.py   charts, tables, downloads
-    passages.py   how a word is used in the text grid.py      words side by side that can be clicked
+    launching  explore(): starts the process that serves the pages, and stops it
+    serving    that process, and which requests it answers
+    app        the pages, as Streamlit runs them; each is a function in `views`
+    loading    the model, its text, and answers that are kept
+    address    widgets whose values are kept in the address of the page
+    showing    texts, charts, tables, lists of words, downloads and the Python behind them
 
 Streamlit is imported by the process that serves, not with this package.
 """

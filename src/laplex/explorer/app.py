@@ -1,4 +1,4 @@
-"""The pages, as Streamlit runs them: from the top at every click."""
+"""The pages of the explorer, as Streamlit runs them: from the top at every click."""
 
 from __future__ import annotations
 
@@ -7,46 +7,60 @@ from pathlib import Path
 
 import streamlit as st
 
+from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
-from laplex.explorer import address, loading
-from laplex.explorer.showing import plain
-from laplex.explorer.views import change, contrast, dimensions, languages, map, overview, word
-from laplex.report import choosing
+from laplex.explorer import address, loading, showing
+from laplex.explorer.views import comparison, languages, overview, positions, word
+from laplex.reports import choosing
 
 STYLE, ICON = (Path(__file__).with_name(name) for name in ("style.css", "icon.svg"))
+PAGES: dict[str, Callable[[], None]] = {
+    "overview": overview.show,
+    "word": word.show,
+    "contrast": comparison.show_contrast,
+    "change": comparison.show_change,
+    "dimensions": positions.show_dimensions,
+    "languages": languages.show,
+    "map": positions.show_map,
+}
 
 
-def asked(show: Callable[[], None]) -> Callable[[], None]:
-    """A page that says what cannot be answered, instead of failing."""
+def has_page(fitted: Embeddings, name: str) -> bool:
+    """Whether a page has anything to show for this model."""
+    needs = {
+        "contrast": choosing.compared_columns(fitted),
+        "change": choosing.ordered_columns(fitted),
+        "languages": fitted.languages[1:],
+    }
+    return bool(needs.get(name, True))
+
+
+def with_messages(show: Callable[[], None]) -> Callable[[], None]:
+    """A page that shows the message of an error instead of failing."""
 
     def page() -> None:
         try:
             show()
         except address.UnknownWordError as error:
-            address.suggest(error)
+            address.suggest_words(error)
         except LaplexError as error:
-            st.info(plain(str(error)[:1].upper() + str(error)[1:]) + ".", icon=":material/info:")
+            st.info(showing.escape_markdown(str(error)[:1].upper() + str(error)[1:]) + ".", icon=":material/info:")
 
     return page
 
 
 def main() -> None:
+    """Run the page that the address names."""
     fitted = loading.model()
     st.set_page_config(page_title=f"{loading.folder().stem} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
-    pages = {"overview": st.Page(asked(overview.show), title="Overview", url_path="overview", default=True)}
-    pages["word"] = st.Page(asked(word.show), title="Word", url_path="word")
-    if choosing.compared_columns(fitted):
-        pages["contrast"] = st.Page(asked(contrast.show), title="Contrast", url_path="contrast")
-    if choosing.ordered_columns(fitted):
-        pages["change"] = st.Page(asked(change.show), title="Change", url_path="change")
-    pages["dimensions"] = st.Page(asked(dimensions.show), title="Dimensions", url_path="dimensions")
-    if len(fitted.languages) > 1:
-        pages["languages"] = st.Page(asked(languages.show), title="Languages", url_path="languages")
-    pages["map"] = st.Page(asked(map.show), title="Map", url_path="map")
-    address.remember_pages(pages)
+    pages = {
+        name: st.Page(with_messages(show), title=name.capitalize(), url_path=name, default=name == "overview")
+        for name, show in PAGES.items()
+        if has_page(fitted, name)
+    }
     page = st.navigation(list(pages.values()), position="top", expanded=True)
-    address.follow_back()
+    address.remember_pages(pages)
     page.run()
 
 

@@ -1,9 +1,9 @@
-// Lists of words. Every text is set by textContent: words are data.
-const make = (name, of, text) => {
-  const made = document.createElement(name);
-  made.className = of;
-  if (text !== undefined) made.textContent = text;
-  return made;
+// Lists of words. Every text is set by textContent, since words are data.
+const make = (tag, className, text) => {
+  const element = document.createElement(tag);
+  element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
 };
 
 export default function (component) {
@@ -19,7 +19,7 @@ export default function (component) {
       if (list.note) column.append(make("div", "note", list.note));
       for (const item of list.items) {
         const link = make("a", `item ${item.mark}`);
-        const address = new URLSearchParams({ word: item.word, ...(data.languages[place] && { language: data.languages[place] }) });
+        const address = new URLSearchParams({ word: item.word, ...(list.language && { language: list.language }) });
         link.href = `/word?${address}`;
         link.style.setProperty("--share", `${Math.round(100 * item.share)}%`);
         link.append(make("span", "word", item.word), make("span", "value", item.value));

@@ -1,7 +1,4 @@
-"""Start the explorer: find a port, start the process that serves, wait for it, open the browser.
-
-A saved model or Embeddings come in; an Explorer goes out, which knows its address and can be stopped.
-"""
+"""Starting the explorer: find a free port, start the process that serves, wait for it, and open the browser."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import webbrowser
 from pathlib import Path
@@ -21,31 +19,35 @@ from urllib.request import ProxyHandler, build_opener
 
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError, LaplexError
-from laplex.progress import bar, say
+from laplex.runtime.display import bar, say
 
 ADDRESS = "127.0.0.1"
 PORT = 8501
-PORTS = 100  # so many are tried, from the first on
-PATIENCE = 120.0  # seconds that the process may take to answer
+PORTS_TRIED = 100
+START_TIMEOUT = 120.0  # seconds
 
 
 class Explorer:
-    """An explorer that runs: `url` is where, `stop` ends it, as does the end of Python."""
+    """A running explorer, as `lx.explore` returns it.
+
+    It is stopped by `stop`, at the end of a `with` block, and when Python ends. The attribute `url` is its address.
+    """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], url: str, kept: tempfile.TemporaryDirectory[str] | None
+        self, process: subprocess.Popen[bytes], url: str, temporary: tempfile.TemporaryDirectory[str] | None
     ) -> None:
         self.url = url
         self._process = process
-        self._kept = kept
+        self._temporary = temporary
         atexit.register(self.stop)
 
     @property
     def running(self) -> bool:
+        """Whether the explorer still runs."""
         return self._process.poll() is None
 
     def wait(self) -> None:
-        """Until it is ended, by Ctrl-C for example."""
+        """Wait until the explorer ends, for example by Ctrl-C."""
         try:
             self._process.wait()
         except KeyboardInterrupt:
@@ -54,6 +56,7 @@ class Explorer:
             self.stop()
 
     def stop(self) -> None:
+        """End the explorer and delete its temporary files."""
         atexit.unregister(self.stop)
         if self.running:
             self._process.terminate()
@@ -64,8 +67,8 @@ class Explorer:
                 self._process.wait()
         if self._process.stdin:
             self._process.stdin.close()
-        if self._kept is not None:
-            self._kept.cleanup()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def __enter__(self) -> Explorer:
         return self
@@ -85,32 +88,40 @@ def explore(
     wait: bool | None = None,
     quiet: bool = False,
 ) -> Explorer:
-    """Look at a fitted model, or at a saved one, in the browser.
+    """Open a fitted or saved model in the browser.
 
-    port     the first that is tried; one that is taken gives the next
-    browser  open it; otherwise only the address is said
-    wait     until Ctrl-C. By default so in a script, not in a notebook or at a prompt, where the explorer runs on
-             until `stop()` or the end of Python
+    Args:
+        model: A fitted model, or the path of a saved one.
+        port: The first port that is tried; if it is taken, the next free one is used.
+        browser: Whether to open the browser. If not, only the address is printed.
+        wait: Whether to wait until Ctrl-C. By default only in a script; in a notebook or at a prompt the explorer runs
+            until `stop()` is called or Python ends.
+        quiet: Whether to print nothing.
+
+    Returns:
+        An Explorer, with its address in `url`.
+
+    Example:
 
         lx.explore(fitted)
         lx.explore("speeches.laplex", port=9000)
     """
     if importlib.util.find_spec("streamlit") is None:
         raise InputError('the explorer needs Streamlit: pip install "laplex[explorer]"')
-    kept = None
+    temporary = None
     if isinstance(model, Embeddings):
-        kept = tempfile.TemporaryDirectory(prefix="laplex-", ignore_cleanup_errors=True)
-        folder = Path(kept.name) / "fitted.laplex"
+        temporary = tempfile.TemporaryDirectory(prefix="laplex-", ignore_cleanup_errors=True)
+        folder = Path(temporary.name) / "fitted.laplex"
         model.save(folder)
     else:
         folder = Path(model)
-        load(folder)  # complains here rather than in the browser
-    found = free_port(port)
-    if found != port:
-        say(f"port {port} is taken: {found} is used", quiet=quiet)
-    explorer = Explorer(_start(folder, found), f"http://{ADDRESS}:{found}", kept)
+        load(folder)  # an error is raised here rather than shown in the browser
+    free = free_port(port)
+    if free != port:
+        say(f"port {port} is taken: {free} is used", quiet=quiet)
+    explorer = Explorer(_start(folder, free), f"http://{ADDRESS}:{free}", temporary)
     try:
-        _await(explorer, quiet)
+        _wait_for_answer(explorer, quiet)
     except BaseException:
         explorer.stop()
         raise
@@ -124,34 +135,34 @@ def explore(
 
 
 def free_port(first: int) -> int:
-    """The first port from this one on that nobody listens at."""
+    """The first free port from this one on."""
     if not isinstance(first, int) or not 1 <= first <= 65_535:
         raise InputError(f"port={first!r} must be a whole number from 1 to 65535")
-    for port in range(first, min(first + PORTS, 65_536)):
-        with socket.socket() as tried:
+    for port in range(first, min(first + PORTS_TRIED, 65_536)):
+        with socket.socket() as probe:
             if os.name == "posix":  # or a port that was in use a moment ago counts as taken
-                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                tried.bind((ADDRESS, port))
+                probe.bind((ADDRESS, port))
             except OSError:
                 continue
         return port
-    raise InputError(f"ports {first} to {first + PORTS - 1} are taken or not allowed: choose another by port=")
+    raise InputError(f"ports {first} to {first + PORTS_TRIED - 1} are taken or not allowed: choose another by port=")
 
 
 def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    # -P: a file of the user's called as one of Python's modules is not imported instead of it
+    # -P: files in the current folder are not imported in place of Python's modules of the same name
     command = [sys.executable, "-P", "-m", "laplex.explorer.serving", str(folder.absolute()), str(port)]
-    # the process ends when its input does, also if this one is killed
+    # the process ends when its standard input is closed, which it is also if this process is killed
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def _await(explorer: Explorer, quiet: bool) -> None:
-    """Until it answers."""
-    direct = build_opener(ProxyHandler({}))  # a proxy is not asked about one's own machine
+def _wait_for_answer(explorer: Explorer, quiet: bool) -> None:
+    """Wait until the explorer answers; raise an error with its last message if it does not."""
+    direct = build_opener(ProxyHandler({}))  # without a proxy
     started = time.monotonic()
     with bar("starting the explorer", quiet=quiet) as progress:
-        while explorer.running and time.monotonic() < started + PATIENCE:
+        while explorer.running and time.monotonic() < started + START_TIMEOUT:
             try:
                 with direct.open(f"{explorer.url}/_stcore/health", timeout=5) as answer:
                     if answer.status == 200:
@@ -162,13 +173,12 @@ def _await(explorer: Explorer, quiet: bool) -> None:
             progress.update(None)
     explorer.stop()
     stream: Any = explorer._process.stderr
-    said = stream.read().decode(errors="replace").strip().splitlines() if stream else []
-    raise LaplexError(f"the explorer did not start: {said[-1] if said else 'it gave no answer'}")
+    messages = stream.read().decode(errors="replace").strip().splitlines() if stream else []
+    raise LaplexError(f"the explorer did not start: {messages[-1] if messages else 'it gave no answer'}")
 
 
 def _drain(process: subprocess.Popen[bytes]) -> None:
-    """Read on what the process says, so that it never waits for a reader."""
-    import threading
+    """Read what the process prints, so that it never waits for a reader."""
 
     def read() -> None:
         assert process.stderr is not None

@@ -1,21 +1,107 @@
 """The process that serves the explorer: python -m laplex.explorer.serving FOLDER PORT
 
-It listens at 127.0.0.1 only, sends nothing anywhere else, and ends when its standard input does.
+It listens at 127.0.0.1 only, and ends when its standard input does. Requests are answered only if they were sent to
+this machine by its own name, since a name elsewhere may be made to point here, and only if they do not come from a page
+of another site. All answers have a policy that lets the browser load nothing from elsewhere.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
+import re
 import sys
 import threading
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from laplex.explorer import loading
-from laplex.explorer.guarding import HOSTS, Guard
 from laplex.explorer.launching import ADDRESS
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+HOSTS = ("127.0.0.1", "localhost")
+POLICY = (
+    "default-src 'self'; script-src 'self' blob: 'wasm-unsafe-eval' {scripts}; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' {sockets}; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
+
+
+class Guard:
+    """ASGI middleware that refuses requests from elsewhere."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if not is_ours(headers.get("host"), headers.get("origin")):
+            await _refuse(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = {**HEADERS, "content-security-policy": policy()}
+                encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+                message["headers"] = [*message.get("headers", ()), *encoded]
+            await send(message)
+
+        await self._app(scope, receive, send_guarded if scope["type"] == "http" else send)
+
+
+@cache
+def policy() -> str:
+    """What the browser may load. Of scripts within the page, only those of Streamlit's own page."""
+    import streamlit
+
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
+    return POLICY.format(
+        scripts=" ".join(f"'sha256-{known}'" for known in hashes),
+        sockets=" ".join(f"ws://{host}:*" for host in HOSTS),
+    )
+
+
+def is_ours(host: str | None, origin: str | None) -> bool:
+    """Whether a request was sent to this machine by its own name, and not by a page of another site.
+
+    >>> is_ours("127.0.0.1:8501", "http://127.0.0.1:8501"), is_ours("127.0.0.1:8501", None)
+    (True, True)
+    >>> is_ours("evil.example:8501", None), is_ours("localhost:8501", "http://evil.example")
+    (False, False)
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname if host else None
+    except ValueError:
+        return False
+    if name not in HOSTS:
+        return False
+    return origin is None or origin == f"http://{host}"
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "http.response.body", "body": b"The explorer answers its own pages on this machine only.\n"})
+
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 LIGHT = {
@@ -37,7 +123,7 @@ DARK = {
 
 
 def settings(port: int) -> dict[str, Any]:
-    """How Streamlit is to behave, whatever the user's own file for it says."""
+    """The settings of Streamlit, which take the place of those in the user's own file."""
     return {
         "server.address": ADDRESS,
         "server.port": port,
@@ -69,28 +155,29 @@ def settings(port: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Serve the model in the folder that the command line names."""
     import streamlit as st
     from starlette.middleware import Middleware
 
     folder, port = sys.argv[1:]
-    os.environ[loading.MODEL] = folder
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    threading.Thread(target=_warm, daemon=True).start()
+    os.environ[loading.MODEL_VARIABLE] = folder
+    threading.Thread(target=_exit_with_stdin, daemon=True).start()
+    threading.Thread(target=_import_pages, daemon=True).start()
     app = st.App(Path(__file__).with_name("app.py"), middleware=[Middleware(Guard)])
     app.run(config=settings(int(port)))
 
 
-def _warm() -> None:
-    """Import what pages need while the browser is being opened."""
+def _import_pages() -> None:
+    """Import what pages need while the browser opens."""
     import_module("laplex.explorer.app")
-    # charts of ours are right as they are; to check each against the schema takes a tenth of an answer
+    # checking each chart against the schema takes a tenth of the time of an answer
     import_module("altair.utils.schemapi").disable_debug_mode()
-    # after each answer Streamlit looks for garbage everywhere: not in what stays anyway, or that takes a third of it
+    # Streamlit collects garbage after each answer; what stays in memory anyway is excluded, which saves a third of it
     gc.collect()
     gc.freeze()
 
 
-def _end_with_input() -> None:
+def _exit_with_stdin() -> None:
     while sys.stdin.buffer.read(1024):
         pass
     os._exit(0)

@@ -1,28 +1,28 @@
-"""How a page shows things: charts in light and dark, tables, and below them the file and the line of Python.
+"""The elements of a page: texts, charts in light and dark, tables, lists of words, and their files and code.
 
-Charts are those of `laplex.plots`. Words and names of columns are data: wherever Streamlit would read Markdown they go
-through `plain`.
+Words and names of columns are data. Wherever Streamlit would read them as Markdown they go through `escape_markdown`;
+in HTML they are escaped, and the script of the lists sets them as text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from textwrap import wrap
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
 
 import pandas as pd
 import streamlit as st
 
-from laplex.exchange import neutral
-from laplex.explorer.coding import literal
 from laplex.explorer.loading import folder
 from laplex.plots import Chart
+from laplex.questions.export import escape_formulas
+from laplex.text.periods import in_order
 
-LETTER = 6.4  # pixels, about, of a letter in the title of an axis
-# what charts are drawn with on white, and what takes its place on black
-_ON_BLACK = {
+# colors of charts on white, and those that take their place on a dark page
+_DARK_COLORS = {
     "#000000": "#e4e9ee",
     "#222222": "#d5dbe1",
     "#333333": "#c3cad2",
@@ -39,108 +39,160 @@ _ON_BLACK = {
     "#8cbfdd": "#2d5f80",
     "#b3b3b3": "#525c67",
 }
+_GRID_SCRIPT, _GRID_STYLE = (Path(__file__).with_name(f"grid.{ending}") for ending in ("js", "css"))
 
 
 def heading(title: str, lead: str) -> None:
-    """What the page asks, and how to read the answer."""
-    st.title(plain(title), anchor=False)
+    """The title of the page, and how to read it."""
+    st.title(escape_markdown(title), anchor=False)
     st.html(f'<p class="lead">{escape(lead)}</p>')
 
 
 def section(title: str, text: str = "") -> None:
-    st.subheader(plain(title), anchor=False)
+    """The title of a section, and how to read what follows."""
+    st.subheader(escape_markdown(title), anchor=False)
     if text:
-        note(text)
+        explain(text)
 
 
-def note(text: str) -> None:
-    """How to read what follows."""
+def explain(text: str) -> None:
+    """A small text on how to read what follows."""
     st.html(f'<p class="note">{escape(text)}</p>')
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """A text that Markdown shows as it is.
 
-    >>> plain("<b> *x* :red[y]")
+    >>> escape_markdown("<b> *x* :red[y]")
     '\\\\<b\\\\> \\\\*x\\\\* \\\\:red\\\\[y\\\\]'
     """
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
 
 
-def draw(chart: Chart, *, alt: str, key: str | None = None, pick: bool = False) -> Any:
-    """A chart; with `pick`, what was clicked on of its parameter "picked"."""
-    spec = chart.altair.to_dict(validate=False)  # which would take longer than all else
+def chart(drawn: Chart, description: str, *, key: str | None = None) -> Any:
+    """A chart. With a key, a click on a point runs the page again, and the selection of the chart is returned."""
+    spec = drawn.altair.to_dict(validate=False)  # validation would take longer than all else
     if st.context.theme.type == "dark":
-        spec = on_black(spec)
-    spec = with_short_titles(spec)
+        spec = dark_colors(spec)
     spec["autosize"] = {"type": "pad"}  # as wide as it was made, with its labels outside
     spec["usermeta"] = {"embedOptions": {"renderer": "svg"}}
     spec["config"] = {**spec.get("config", {}), "background": "transparent"}
     return st.vega_lite_chart(
-        spec=spec, theme=None, width="content", alt=alt, key=key, on_select="rerun" if pick else "ignore"
+        spec=spec, theme=None, width="content", alt=description, key=key, on_select="rerun" if key else "ignore"
     )
 
 
-def with_short_titles(part: Any, height: float | None = None) -> Any:
-    """A chart in which the title of an axis that runs up is broken where it is longer than the axis."""
-    if isinstance(part, list):
-        return [with_short_titles(value, height) for value in part]
-    if not isinstance(part, Mapping):
-        return part
-    height = part["height"] if isinstance(part.get("height"), (int, float)) else height
-    made = {
-        name: value if name in ("values", "datasets", "data") else with_short_titles(value, height)
-        for name, value in part.items()
-    }
-    up = made.get("y")
-    if height and isinstance(up, dict) and isinstance(up.get("title"), str):
-        lines = wrap(up["title"], max(12, int(height / LETTER)))
-        made["y"] = {**up, "title": lines if len(lines) > 1 else up["title"]}
-    return made
-
-
-def on_black(part: Any) -> Any:
-    """A chart with the colors of the dark; its data stay as they are."""
+def dark_colors(part: Any) -> Any:
+    """A specification with colors for a dark page; its data are not changed."""
     if isinstance(part, Mapping):
-        return {name: value if name in ("values", "datasets") else on_black(value) for name, value in part.items()}
+        return {name: value if name in ("values", "datasets") else dark_colors(value) for name, value in part.items()}
     if isinstance(part, list):
-        return [on_black(value) for value in part]
-    return _ON_BLACK.get(part.lower(), part) if isinstance(part, str) else part
+        return [dark_colors(value) for value in part]
+    return _DARK_COLORS.get(part.lower(), part) if isinstance(part, str) else part
 
 
 def table(frame: pd.DataFrame, *, key: str | None = None, height: int | None = None, **labels: str) -> int | None:
-    """A table; with a key, the number of the row that was clicked on, if any. `labels` are names for columns."""
-    config = {str(name): _column(str(name), values, labels.get(str(name))) for name, values in frame.items()}
+    """A table with `labels` as names of columns. With a key, the number of the row that was clicked, if any."""
     options: dict[str, Any] = {} if height is None else {"height": height}
-    if key is None:
-        st.dataframe(frame, hide_index=True, column_config=config, **options)
-        return None
-    answer = st.dataframe(
-        frame,
-        hide_index=True,
-        column_config=config,
-        key=key,
-        on_select="rerun",
-        selection_mode="single-row",
-        **options,
-    )
-    rows: Sequence[int] = answer["selection"]["rows"]
-    return rows[0] if rows else None
+    if key is not None:
+        options |= {"key": key, "on_select": "rerun", "selection_mode": "single-row"}
+    columns = {str(name): _column(str(name), values, labels.get(str(name))) for name, values in frame.items()}
+    answer: Any = st.dataframe(frame, hide_index=True, column_config=columns, **options)
+    rows = answer["selection"]["rows"] if key is not None else ()
+    return int(rows[0]) if rows else None
 
 
 def _column(name: str, values: pd.Series, label: str | None) -> Any:
-    shown = label or name.replace("_", " ")
+    label = label or name.replace("_", " ")
     if pd.api.types.is_integer_dtype(values):
-        return st.column_config.NumberColumn(shown, format="localized")
+        return st.column_config.NumberColumn(label, format="localized")
     if pd.api.types.is_float_dtype(values):
-        return st.column_config.NumberColumn(
-            shown, format="%.2g" if name.startswith("p") and name != "path" else "%.3f"
-        )
-    return st.column_config.TextColumn(shown)
+        return st.column_config.NumberColumn(label, format="%.2g" if re.fullmatch("p(_.*)?", name) else "%.3f")
+    return st.column_config.TextColumn(label)
 
 
-def offer(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
-    """The table as a file, and the Python that gives it."""
+class Item(TypedDict):
+    """A word in a list, with a bar behind it."""
+
+    word: str
+    share: float  # of the width that the bar has
+    value: str
+    mark: str  # "only" in this list, in "all" lists, or ""
+
+
+class WordList(TypedDict):
+    """Words below each other; `language` is that of the page that a click on a word leads to."""
+
+    title: str
+    note: str
+    language: str | None
+    items: list[Item]
+
+
+class ListGroup(TypedDict):
+    """Lists side by side."""
+
+    title: str
+    lists: list[WordList]
+
+
+def similar_words(frame: pd.DataFrame, mark: Callable[[str], str] = lambda word: "") -> list[Item]:
+    """The neighbors of a frame with their cosine similarities."""
+    pairs = zip(frame["neighbor"].astype(str), frame["similarity"].astype(float).tolist())
+    return [Item(word=word, share=max(0.0, value), value=f"{value:.2f}", mark=mark(word)) for word, value in pairs]
+
+
+def grid(
+    groups: Sequence[ListGroup], *, key: str, pick: Callable[[str, int], None] = lambda word, place: None
+) -> str | None:
+    """Lists of words that can be clicked. Returns the word that was just clicked.
+
+    `pick` is called with that word and the place of its list, before the page is drawn anew.
+    """
+
+    def on_click() -> None:
+        picked = st.session_state[key].picked
+        if picked is not None:
+            pick(str(picked["word"]), int(picked["list"]))
+
+    mount = st.components.v2.component(
+        "laplex_grid",
+        html='<div class="grid"></div>',
+        css=_GRID_STYLE.read_text(encoding="utf-8"),
+        js=_GRID_SCRIPT.read_text(encoding="utf-8"),
+    )
+    answer: Any = mount(data={"groups": list(groups)}, key=key, on_picked_change=on_click)
+    return str(answer.picked["word"]) if answer.picked is not None else None
+
+
+def neighbors_by_slice(
+    frame: pd.DataFrame, columns: Sequence[str], across: str | None, counts: dict[str, int], language: str | None
+) -> list[ListGroup]:
+    """The neighbors in each slice: a list for each value of `across`, in a group for each value of other columns.
+
+    `counts` says how often the word occurs in each slice, by the name of the slice.
+    """
+    places = in_order({str(value) for value in frame[across]}) if across else [""]
+    slices = list(frame.groupby(list(columns), sort=False)) if columns else [((), frame)]
+    occurrences = Counter(frame["neighbor"])
+    marks = {1: "only", len(slices): "all"} if len(slices) > 1 else {}
+    groups: dict[str, ListGroup] = {}
+    for values, part in slices:
+        key = dict(zip(columns, map(str, values)))
+        title = ", ".join(value for name, value in key.items() if name != across)
+        uses = counts.get(", ".join(key.values()))
+        note = "" if uses is None else f"{uses:,} uses" if uses else "not used: from the prior"
+        # a slice that does not exist leaves its place empty, so that equal values stand below each other
+        empty = [WordList(title=place, note="no text", language=language, items=[]) for place in places]
+        group = groups.setdefault(title, ListGroup(title=title, lists=empty))
+        items = similar_words(part, lambda word: marks.get(occurrences[word], ""))
+        place = key[across] if across else ""
+        group["lists"][places.index(place)] = WordList(title=place, note=note, language=language, items=items)
+    return list(groups.values())
+
+
+def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
+    """The table as a CSV file, and the Python that gives it."""
     with st.container(horizontal=True, key=f"offer_{key}"):
         st.download_button(
             "CSV",
@@ -153,9 +205,27 @@ def offer(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
             type="tertiary",
         )
         with st.popover("Python", icon=":material/code:", type="tertiary"):
-            st.code(f"import laplex as lx\n\nfitted = lx.load({literal(str(folder()))})\n{code}", wrap_lines=True)
+            st.code(f"import laplex as lx\n\nfitted = lx.load({str(folder())!r})\n{code}", wrap_lines=True)
 
 
 def csv(frame: pd.DataFrame) -> bytes:
-    """With nothing in it that a spreadsheet would run."""
-    return neutral(frame).to_csv(index=False).encode()
+    """A frame as CSV in which a spreadsheet finds no formulas."""
+    return escape_formulas(frame).to_csv(index=False).encode()
+
+
+class CodeName(str):
+    """A name in the code, which is not put into quotes."""
+
+    __repr__ = str.__str__
+
+
+def code_of_call(function: str, *arguments: Any, **options: Any) -> str:
+    """The Python code of a call; options that are None are left out.
+
+    >>> code_of_call("fitted.neighbors", "tax", k=5, language=None, **{"party": "D", "sub group": "x"})
+    "fitted.neighbors('tax', k=5, party='D', **{'sub group': 'x'})"
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    named = [f"{name}={value!r}" for name, value in given.items() if name.isidentifier()]
+    others = {name: value for name, value in given.items() if not name.isidentifier()}
+    return f"{function}({', '.join([*map(repr, arguments), *named, *([f'**{others!r}'] if others else [])])})"

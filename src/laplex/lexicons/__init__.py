@@ -1,9 +1,8 @@
-"""Lists of words that belong together: read from files, frames and graphs, or made from dictionaries."""
+"""Pairs of words that belong together: read from files, frames and graphs, or made from dictionary definitions."""
 
-from laplex.lexicons.definitions import Definitions, definitions
-from laplex.lexicons.pairs import WordPairs, read_pairs
-from laplex.lexicons.readers import antonyms, paraphrases, synonyms, translations
-from laplex.lexicons.stopwords import stop_words
+from laplex.lexicons.dictionaries import Definitions, definitions, stop_words
+from laplex.lexicons.pairs import antonyms, paraphrases, read_pairs, synonyms, translations
+from laplex.lexicons.wordpairs import WordPairs
 
 __all__ = [
     "Definitions",

@@ -1,6 +1,6 @@
-"""Pairs of words with weights, and what can be done with them: put together, taken away, kept in a file.
+"""Pairs of words with weights.
 
-    a + b            every pair of both; the weights of the same pair are added
+    a + b            every pair of both; the weights of a pair in both are added
     a.without(b)     the pairs of a that are not in b, in either order
 
 P pairs.
@@ -20,16 +20,25 @@ import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
 
-from laplex import storage
 from laplex.errors import InputError
+from laplex.runtime import atomic
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPairs:
-    """`left[i]` and `right[i]` belong together by `weight[i]`, negative if they are to be unlike.
+    """Pairs of words that belong together, made by `read_pairs` and the other functions of `lx.lexicons`.
 
-    `directed` pairs say something of the left word only, as the edges of a networkx DiGraph do. `skipped` counts what
-    the source held besides, such as phrases of several words.
+    Attributes:
+        name: Where the pairs are from, for messages.
+        left: The first word of each pair.
+        right: The second word of each pair.
+        weight: (P) How strongly the words belong together; negative if they are to be unlike.
+        directed: Whether the pairs say something of the left word only, as the edges of a networkx DiGraph do.
+        skipped: The number of entries of the source that are not pairs of single words.
+
+    Example:
+        >>> WordPairs.of("my list", [("dog", "hound"), ("hot", "cold", -1.0)])
+        WordPairs of my list: 2 pairs
     """
 
     name: str
@@ -46,13 +55,23 @@ class WordPairs:
 
     @classmethod
     def of(cls, name: str, triples: Iterable[Any], *, directed: bool = False, skipped: int = 0) -> WordPairs:
-        """From (word, word) or (word, word, weight), each checked."""
+        """Make pairs from tuples.
+
+        Args:
+            name: Where the pairs are from, for messages.
+            triples: (word, word) or (word, word, weight).
+            directed: Whether the pairs say something of the left word only.
+            skipped: The number of entries that were left out.
+
+        Returns:
+            The pairs. An InputError names the first tuple that is not one.
+        """
         left: list[str] = []
         right: list[str] = []
         weight: list[float] = []
         for number, triple in enumerate(triples, 1):
             try:
-                one, two, value = _checked(triple)
+                one, two, value = _check_triple(triple)
             except (TypeError, ValueError, OverflowError):
                 raise InputError(f"{name}, pair {number:,}: {triple!r} is not two words and perhaps a weight") from None
             if not math.isfinite(value):
@@ -60,10 +79,7 @@ class WordPairs:
             left.append(one)
             right.append(two)
             weight.append(value)
-        if not left:
-            only = f", only {skipped:,} phrases" if skipped else ""
-            raise InputError(f"{name} has no pairs of words{only}")
-        return cls(name, left, right, np.array(weight), directed, skipped)
+        return not_empty(cls(name, left, right, np.array(weight, np.float64), directed, skipped))
 
     def __len__(self) -> int:
         return len(self.left)
@@ -79,45 +95,56 @@ class WordPairs:
         Only weights of the same sign are added: a pair that is alike here and unlike there stays two, since
         ‖x − y‖² and ‖x + y‖² do not cancel. So the prior of a sum is the sum of the priors.
 
-        >>> one = WordPairs.of("one", [("dog", "hound"), ("hot", "cold", -1)])
-        >>> (one + WordPairs.of("two", [("hound", "dog", 2), ("cat", "kitten")])).to_frame()
-          left   right  weight
-        0  dog   hound     3.0
-        1  hot    cold    -1.0
-        2  cat  kitten     1.0
+        Example:
+            >>> one = WordPairs.of("one", [("dog", "hound"), ("hot", "cold", -1)])
+            >>> (one + WordPairs.of("two", [("hound", "dog", 2), ("cat", "kitten")])).to_frame()
+              left   right  weight
+            0  dog   hound     3.0
+            1  hot    cold    -1.0
+            2  cat  kitten     1.0
         """
         if not isinstance(other, WordPairs):
             return NotImplemented
         if self.directed != other.directed:
             one, two = (self, other) if self.directed else (other, self)
             raise InputError(f"{one.name} is directed and {two.name} is not: they cannot be one list")
-        both = pl.concat([self._keyed(self.directed), other._keyed(self.directed)])
-        same = ["one", "two", pl.col("weight") < 0]
-        whole = both.group_by(same, maintain_order=True).agg(
+        both = pl.concat([self._with_keys(self.directed), other._with_keys(self.directed)])
+        keys = ["one", "two", pl.col("weight") < 0]
+        merged = both.group_by(keys, maintain_order=True).agg(
             pl.col("left").first(), pl.col("right").first(), pl.col("weight").sum().alias("sum")
         )
         return WordPairs(
             f"{self.name} + {other.name}",
-            whole["left"].to_list(),
-            whole["right"].to_list(),
-            whole["sum"].to_numpy(),
+            merged["left"].to_list(),
+            merged["right"].to_list(),
+            merged["sum"].to_numpy(),
             self.directed,
             self.skipped + other.skipped,
         )
 
     def without(self, other: WordPairs) -> WordPairs:
-        """The pairs that are not in `other`, in whichever order they stand there; say, without those of a test set."""
-        gone = other._keyed(False).select("one", "two").unique()
-        rest = (
-            self._keyed(False).with_row_index("place").join(gone, on=["one", "two"], how="anti", maintain_order="left")
-        )
-        places = rest["place"].to_numpy()
+        """Leave out pairs, such as those of a test set.
+
+        Args:
+            other: The pairs to leave out, in either order.
+
+        Returns:
+            The pairs that are not in `other`.
+
+        Example:
+            >>> pairs = WordPairs.of("all", [("dog", "hound"), ("cat", "kitten")])
+            >>> pairs.without(WordPairs.of("test", [("hound", "dog")])).left
+            ['cat']
+        """
+        keys = other._with_keys(False).select("one", "two").unique()
+        rest = self._with_keys(False).with_row_index("row")
+        rows = rest.join(keys, on=["one", "two"], how="anti", maintain_order="left")["row"].to_numpy()
         return replace(
             self,
             name=f"{self.name} without {other.name}",
-            left=[self.left[i] for i in places],
-            right=[self.right[i] for i in places],
-            weight=self.weight[places],
+            left=[self.left[row] for row in rows],
+            right=[self.right[row] for row in rows],
+            weight=self.weight[rows],
         )
 
     def unweighted(self) -> WordPairs:
@@ -125,36 +152,44 @@ class WordPairs:
         return replace(self, weight=np.where(self.weight < 0, -1.0, 1.0))
 
     def normalized(self) -> WordPairs:
-        """Each weight divided by the geometric mean of its two words' sums of weights, as in a normalised Laplacian.
+        """Divide each weight by the geometric mean of its two words' sums of weights, as in a normalized Laplacian.
 
-        Some words stand in hundreds of definitions, and pull all of these together. So every word has a like pull,
-        however many pairs it has; strengths are to be larger for it.
+        A word in hundreds of definitions would pull all of these together. Normalized, every word is pulled about
+        equally strongly, however many pairs it has; the strength of the prior is to be larger for it.
 
-        >>> star = WordPairs.of("star", [("thing", "cup"), ("thing", "car"), ("thing", "key"), ("thing", "pen")])
-        >>> star.normalized().weight.tolist()
-        [0.5, 0.5, 0.5, 0.5]
+        Returns:
+            The same pairs with other weights.
+
+        Example:
+            >>> star = WordPairs.of("star", [("thing", "cup"), ("thing", "car"), ("thing", "key"), ("thing", "pen")])
+            >>> star.normalized().weight.tolist()
+            [0.5, 0.5, 0.5, 0.5]
         """
-        ends = pl.Series(self.left + self.right, dtype=pl.String).rank("dense").to_numpy()
-        sums = np.bincount(ends, np.tile(np.abs(self.weight), 2))
-        left, right = sums[ends].reshape(2, len(self))
+        words = pl.Series(self.left + self.right, dtype=pl.String).rank("dense").to_numpy()
+        sums = np.bincount(words, np.tile(np.abs(self.weight), 2))
+        left, right = sums[words].reshape(2, len(self))
         scale = np.sqrt(left * right)
         return replace(self, name=f"{self.name}, normalized", weight=self.weight / np.where(scale > 0, scale, 1.0))
 
     def to_frame(self) -> pd.DataFrame:
-        """Columns left, right and weight; of directed pairs from, to and weight."""
+        """A frame with the columns left, right and weight, or from, to and weight of directed pairs."""
         one, two = self._columns
         return pd.DataFrame({one: self.left, two: self.right, "weight": self.weight})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with tabs, in one step; `read_pairs` reads it back."""
+        """Write a table that `read_pairs` reads back.
+
+        Args:
+            path: The file, whose columns are separated by tabs.
+        """
         one, two = self._columns
         table = self._table().rename({"left": one, "right": two})
-        odd = table.filter(pl.any_horizontal(pl.col(one, two).str.contains("[\t\r\n]")))
-        if len(odd):
+        unwritable = table.filter(pl.any_horizontal(pl.col(one, two).str.contains("[\t\r\n]")))
+        if len(unwritable):
             raise InputError(
-                f"{self.name}: a word of {odd.row(0)[:2]} has a tab or a new line in it, which no list can hold"
+                f"{self.name}: a word of {unwritable.row(0)[:2]} has a tab or a new line in it, which no list can hold"
             )
-        with storage.replacing(path) as file:
+        with atomic.replacing(path) as file:
             table.write_csv(file, separator="\t")
 
     @property
@@ -165,17 +200,25 @@ class WordPairs:
         types = {"left": pl.String, "right": pl.String, "weight": pl.Float64}
         return pl.DataFrame({"left": self.left, "right": self.right, "weight": self.weight}, schema=types)
 
-    def _keyed(self, ordered: bool) -> pl.DataFrame:
-        """(P) With the columns one and two, which are the same for both orders of a pair unless `ordered`."""
+    def _with_keys(self, ordered: bool) -> pl.DataFrame:
+        """(P) With the columns one and two, which are equal for both orders of a pair unless `ordered`."""
         left, right = pl.col("left"), pl.col("right")
-        turned = (left > right) & (not ordered)
+        swapped = (left > right) & (not ordered)
         return self._table().with_columns(
-            pl.when(turned).then(right).otherwise(left).alias("one"),
-            pl.when(turned).then(left).otherwise(right).alias("two"),
+            pl.when(swapped).then(right).otherwise(left).alias("one"),
+            pl.when(swapped).then(left).otherwise(right).alias("two"),
         )
 
 
-def _checked(triple: Any) -> tuple[str, str, float]:
+def not_empty(pairs: WordPairs) -> WordPairs:
+    """The pairs, or an InputError if there are none."""
+    if not len(pairs):
+        only = f", only {pairs.skipped:,} phrases" if pairs.skipped else ""
+        raise InputError(f"{pairs.name} has no pairs of words{only}")
+    return pairs
+
+
+def _check_triple(triple: Any) -> tuple[str, str, float]:
     if isinstance(triple, (str, bytes)):
         raise TypeError("a string is not a pair")
     one, two, *rest = triple
@@ -185,9 +228,9 @@ def _checked(triple: Any) -> tuple[str, str, float]:
 
 
 def _word(value: Any) -> str:
-    """A word as it is; a number without decimals may be one, such as a year."""
+    """A word, or an integer such as a year as one."""
     if isinstance(value, str) and value.strip(" \t\r\n"):
-        value.encode()  # half a character (a surrogate) cannot be written anywhere
+        value.encode()  # fails for half a character (a surrogate), which cannot be written anywhere
         return str(value)
     if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)):
         return str(int(value))

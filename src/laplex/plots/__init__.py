@@ -1,16 +1,12 @@
-"""A table in, a chart out: what a journal would print, as PDF, SVG, PNG or a web page of its own. All offline.
+"""Charts of the tables and vectors of laplex, as PDF, SVG, PNG or an HTML page that needs no network.
 
 Altair is imported by the first chart, not with this package.
 """
 
-from laplex.plots.atlas import map
 from laplex.plots.chart import Chart, save
-from laplex.plots.curve import curve
-from laplex.plots.dots import dots
 from laplex.plots.network import graph
-from laplex.plots.path import trajectory
-from laplex.plots.ranking import bars
-from laplex.plots.series import history, lines
-from laplex.plots.volcano import volcano
+from laplex.plots.projections import map, trajectory
+from laplex.plots.ranking import bars, dots, volcano
+from laplex.plots.series import curve, history, lines
 
 __all__ = ["Chart", "bars", "curve", "dots", "graph", "history", "lines", "map", "save", "trajectory", "volcano"]

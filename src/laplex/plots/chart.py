@@ -1,6 +1,7 @@
-"""What all charts share: how they look, how they are shown, and how they become files.
+"""What all charts share: the Chart class and its files, the style, encodings, and where labels are placed.
 
-An Altair chart comes in; a Chart goes out, which saves itself as PDF, SVG, PNG or HTML without asking the network.
+Charts are Altair charts. They are rendered by vl-convert, which needs neither a browser nor the network. Altair is
+imported by the first chart, since that takes about a second. N points.
 """
 
 from __future__ import annotations
@@ -8,22 +9,29 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from laplex import storage
 from laplex.errors import InputError
+from laplex.runtime import atomic
 
-# Okabe and Ito's colors, which the color-blind can tell apart; without yellow, which is lost on white
+Floats = NDArray[np.float64]
+
+# the colors of Okabe and Ito, which remain distinct for color-blind readers; without yellow, too faint on white
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MUTED = "#767676"
 FONT_SIZE = 12
-ENDINGS = (".pdf", ".svg", ".png", ".html")
+LABEL_SIZE = 11.0  # of words beside points
+FILE_ENDINGS = (".pdf", ".svg", ".png", ".html")
+VALUE_AXIS: dict[str, Any] = {"grid": True, "ticks": False, "domain": False, "tickCount": 5}
 
-_PIXELS_PER_INCH = 144  # of a PNG: twice as fine as the screen
+_PNG_PIXELS_PER_INCH = 144
 _STYLE: dict[str, Any] = {
     "font": "Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
@@ -60,7 +68,7 @@ _STYLE: dict[str, Any] = {
     "concat": {"spacing": 24},
 }
 
-# `<` never stands in the data, so that no word can end the script; the policy lets the page load nothing
+# `<` is escaped in the data, so that no word can end the script; the policy lets the page load nothing
 _PAGE = """<!DOCTYPE html>
 <html>
 <head>
@@ -82,44 +90,65 @@ vegaEmbed("#chart", {spec}, {{"renderer": "svg", "actions": {{"export": true, "s
 
 
 class Chart:
-    """A chart. Notebooks show it, `save` writes it, and `altair` is the Altair chart inside, to change it further."""
+    """A chart, as the functions of `lx.plots` return it.
 
-    def __init__(self, altair: Any) -> None:
+    Notebooks display it, and `save` writes it to a file. The attribute `altair` is the Altair chart, which can be
+    changed further and then written by `lx.plots.save`. The attribute `frame` is the table that is drawn.
+    """
+
+    def __init__(self, altair: Any, frame: pd.DataFrame) -> None:
         self.altair = altair
+        self.frame = frame
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file that ends in .pdf, .svg, .png or .html."""
+        """Write the chart to a file.
+
+        Args:
+            path: The file, which ends in .pdf, .svg, .png or .html. The HTML page shows tooltips and loads nothing
+                from the network.
+
+        Example:
+
+            lx.plots.bars(fitted.contrast("party")).save("words.pdf")
+        """
         save(self, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """The chart as Vega-Lite says it."""
+        """The specification of the chart in Vega-Lite."""
         return _specification(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         import altair as alt
 
         spec = self.to_dict()
-        kind = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
-        # the first can be hovered over; where it is not understood, the picture is shown
-        return {kind: spec, "image/svg+xml": _render(spec, ".svg").decode(), "text/plain": repr(self)}
+        vega_lite = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
+        # a notebook shows the first form that it knows: Vega-Lite has tooltips, SVG is understood everywhere
+        return {vega_lite: spec, "image/svg+xml": _render(spec, ".svg").decode(), "text/plain": repr(self)}
 
 
 def save(chart: Any, path: str | os.PathLike[str]) -> None:
-    """Write a chart, ours or Altair's, to a file that ends in .pdf, .svg, .png or .html.
+    """Write a chart to a file. An existing file is replaced only when the new one is complete.
 
-    The file appears whole or not at all.
+    Args:
+        chart: A Chart of laplex or a chart of Altair.
+        path: The file, which ends in .pdf, .svg, .png or .html.
+
+    Example:
+
+        chart = lx.plots.bars(fitted.contrast("party")).altair.properties(title="Parties")
+        lx.plots.save(chart, "words.svg")
     """
     path = Path(path)
     ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise InputError(f'cannot save a chart as "{path.name}": its name has to end in {", ".join(ENDINGS)}')
+    if ending not in FILE_ENDINGS:
+        raise InputError(f'cannot save a chart as "{path.name}": its name has to end in {", ".join(FILE_ENDINGS)}')
     content = _render(_specification(chart), ending)
-    with storage.replacing(path) as file:
+    with atomic.replacing(path) as file:
         file.write(content)
 
 
-def finish(chart: Any, title: str | None = None, subtitle: str | None = None) -> Chart:
-    """An Altair chart of ours, in our style. It is changed, not copied: Altair takes milliseconds for that."""
+def finish(chart: Any, frame: pd.DataFrame, title: str | None = None, subtitle: str | None = None) -> Chart:
+    """Give an Altair chart its title and the style. The chart is changed in place, since copying takes milliseconds."""
     import altair as alt
 
     if title:
@@ -127,21 +156,21 @@ def finish(chart: Any, title: str | None = None, subtitle: str | None = None) ->
     elif subtitle:
         chart.title = alt.Title(subtitle, fontWeight="normal", fontSize=11, color="#555555")
     chart.config = alt.Config(**_STYLE)
-    return Chart(chart)
+    return Chart(chart, frame)
 
 
 def records(frame: pd.DataFrame) -> dict[str, Any]:
-    """A frame as data of a chart. Given as plain values, of which there may be more than Altair's 5,000.
+    """A frame as inline data, for which Altair's limit of 5,000 rows does not hold.
 
-    They are in a tuple, since Altair copies a list, and all in it, whenever it copies a chart.
+    The rows are in a tuple, since Altair makes a deep copy of lists whenever it copies a chart.
     """
     return {"values": tuple(json.loads(frame.to_json(orient="records", double_precision=15, date_format="iso")))}
 
 
-def tame(names: Iterable[str]) -> dict[str, str]:
-    """New names for columns whose own would be read as paths or clash with ours: "a.b[c]" is "column 2"."""
+def field_names(columns: Iterable[str]) -> dict[str, str]:
+    """Names of columns that are safe in Vega-Lite, where "a.b[c]" would be a path, and distinct from our own `_x`."""
     return {
-        name: name if re.fullmatch(r"[^\W_][\w ]*", name) else f"_column {place}" for place, name in enumerate(names)
+        name: name if re.fullmatch(r"[^\W_][\w ]*", name) else f"_column {place}" for place, name in enumerate(columns)
     }
 
 
@@ -151,29 +180,170 @@ def title_of(column: str) -> str:
     >>> title_of("log_likelihood"), title_of("GDP")
     ('Log likelihood', 'GDP')
     """
-    words = plain(column.replace("_", " "))
+    words = escape_title(column.replace("_", " "))
     return words[:1].upper() + words[1:] if words == words.lower() else words
 
 
-def plain(title: str) -> str:
-    """A title without what breaks Vega-Lite's expressions, into which it is put with quotes escaped, nothing else."""
+def escape_title(title: str) -> str:
+    """A title that can stand in Vega-Lite's expressions, in which only quotes are escaped."""
     return " ".join(title.split()).replace("\\", "/")
 
 
-def tooltips(frame: pd.DataFrame, columns: Iterable[str], names: dict[str, str]) -> list[Any]:
-    """What is shown under the mouse: these columns of the frame, which have the names `names` in the chart."""
-    return [tip(names[column], title_of(column), _format(frame[column])) for column in columns]
+def tooltips(frame: pd.DataFrame, columns: Iterable[str], fields: dict[str, str]) -> list[Any]:
+    """A tooltip with these columns of the frame; `fields` are their names in the chart."""
+    return [tooltip(fields[column], title_of(column), _number_format(frame[column])) for column in columns]
 
 
-def tip(field: str, title: str, form: str | None = None) -> Any:
-    """A line of what is shown under the mouse; `form` is the format of a number."""
+def tooltip(field: str, title: str, number_format: str | None = None) -> Any:
+    """One line of a tooltip: a number in this format, or a text."""
     import altair as alt
 
-    choices: dict[str, Any] = {"type": "quantitative", "format": form} if form else {"type": "nominal"}
-    return alt.Tooltip(field=field, title=title, **choices)
+    kind: dict[str, Any] = {"type": "quantitative", "format": number_format} if number_format else {"type": "nominal"}
+    return alt.Tooltip(field=field, title=title, **kind)
 
 
-def _format(values: pd.Series) -> str | None:
+def color_scale(names: Sequence[str]) -> Any:
+    """A color for each name; after seven names colors repeat."""
+    import altair as alt
+
+    return alt.Scale(domain=list(names), range=[COLORS[i % len(COLORS)] for i in range(len(names))])
+
+
+def axis_domain(values: Floats, *, zero: bool = False, log: bool = False) -> list[float]:
+    """The ends of an axis: those of the values, with a margin of 5%, but none beyond a zero that the axis starts at.
+
+    >>> axis_domain(np.array([1.0, 2.0])), axis_domain(np.array([1.0, 2.0]), zero=True)
+    ([0.95, 2.05], [0.0, 2.1])
+    """
+    low, high = float(values.min()), float(values.max())
+    if log:
+        factor = max((high / low) ** 0.05, 1.05)
+        return [low / factor, high * factor]
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    if low == high == 0:
+        return [0.0, 1.0]
+    return [low if zero and low == 0 else low - margin, high if zero and high == 0 else high + margin]
+
+
+def round_counts(low: float, high: float) -> list[float]:
+    """The numbers 1, 2, 5, 10, 20, ... between two counts.
+
+    >>> round_counts(3, 30)
+    [5.0, 10.0, 20.0]
+    """
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    return [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
+
+
+# Labels. In the pixels of a screen, y grows downwards.
+
+# right, left, above, below, and the corners
+_SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
+_ALIGN = {1: "left", -1: "right", 0: "center"}
+_NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMW@%")
+_ROUNDS = 4  # in which labels that must be shown are placed anew, knowing where the others are
+
+
+def text_width(text: str, size: float) -> float:
+    """The approximate width of a text in a font of this size, in pixels."""
+    return size * sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.combining(letter):
+        return 0.0
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 1.0
+    return 0.3 if letter in _NARROW else 0.85 if letter in _WIDE else 0.68 if letter.isupper() else 0.54
+
+
+def spread_heights(heights: Floats, gap: float) -> Floats:
+    """The heights nearest to these (by least squares) that are at least `gap` apart, in the same order.
+
+    >>> spread_heights(np.array([10.0, 12.0, 50.0]), 10.0).tolist()
+    [6.0, 16.0, 50.0]
+    """
+    from scipy.optimize import isotonic_regression  # slow to import
+
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    moved = np.empty(len(heights))
+    moved[order] = isotonic_regression(heights[order] - steps).x + steps
+    return moved
+
+
+def place_labels(
+    frame: pd.DataFrame,
+    pixels: Floats,
+    area: tuple[float, float],
+    *,
+    size: float = LABEL_SIZE,
+    radius: Floats | float = 2.0,
+    obstacles: Floats | None = None,
+    always: bool = False,
+) -> pd.DataFrame:
+    """The rows whose `_text` finds a free place beside its point, with that place as columns `_dx`, `_dy`, `_align`.
+
+    The points (N, 2) are in pixels, in an area of (width, height); rows that come first choose first. Labels cover
+    neither each other nor points nor `obstacles`, which are further points. With `always`, all rows are kept: a label
+    without a free place stands where it covers the least.
+    """
+    blocked = pixels if obstacles is None else np.concatenate([pixels, obstacles])
+    radii = np.broadcast_to(np.asarray(radius, np.float64), len(pixels))
+    boxes = np.full((len(pixels), 4), np.nan)  # left, top, right, bottom of the labels that are placed
+    places: list[tuple[float, float, str] | None] = [None] * len(pixels)
+    for _ in range(_ROUNDS if always else 1):
+        for row, (point, text) in enumerate(zip(pixels, frame["_text"], strict=True)):
+            boxes[row] = np.nan
+            options, candidates = _label_options(point, text_width(text, size), size, float(radii[row]), always)
+            cost = _label_cost(candidates, boxes, blocked, area)
+            best = int(cost.argmin())
+            if always or cost[best] < 1:
+                places[row], boxes[row] = options[best], candidates[best]
+    kept = frame[[place is not None for place in places]]
+    columns = zip(*(place for place in places if place is not None)) if len(kept) else ([], [], [])
+    return kept.assign(**dict(zip(("_dx", "_dy", "_align"), map(list, columns))))
+
+
+def _label_options(
+    point: Floats, width: float, size: float, radius: float, far: bool
+) -> tuple[list[tuple[float, float, str]], Floats]:
+    """Places (dx, dy, align) around a point, the best first, and the boxes (n, 4) of a label there."""
+    places, boxes = [], []
+    for distance in (radius + 4.0, radius + 12.0) if far else (radius + 4.0,):
+        for right, down in _SIDES:
+            shift = distance if 0 in (right, down) else 0.7 * distance
+            dx, dy = right * shift, down * (shift + (0.5 if right == 0 else 0.3) * size)
+            left, middle = point[0] + dx - width * (1 - right) / 2, point[1] + dy
+            places.append((dx, dy, _ALIGN[right]))
+            boxes.append([left, middle - size / 2, left + width, middle + size / 2])
+    return places, np.array(boxes)
+
+
+def _label_cost(boxes: Floats, taken: Floats, blocked: Floats, area: tuple[float, float]) -> Floats:
+    """(n) How much each box covers of other boxes, of points, and what is outside; later boxes cost a little more."""
+    taken = taken[~np.isnan(taken[:, 0])]
+    shared = np.minimum(boxes[:, None, 2:], taken[None, :, 2:]) - np.maximum(boxes[:, None, :2], taken[None, :, :2])
+    covered = np.prod(np.maximum(shared, 0.0), axis=2).sum(1)
+    inside = ((blocked > boxes[:, None, :2] - 1) & (blocked < boxes[:, None, 2:] + 1)).all(axis=2).sum(1)
+    outside = np.maximum(-boxes[:, :2], 0.0).sum(1) + np.maximum(boxes[:, 2:] - area, 0.0).sum(1)
+    cost: Floats = covered + 40.0 * inside + 20.0 * outside + np.arange(len(boxes)) / len(boxes)
+    return cost
+
+
+def label_marks(frame: pd.DataFrame, size: float = LABEL_SIZE, **style: Any) -> Any:
+    """The labels of a frame of `place_labels`, as a layer that still needs its axes."""
+    import altair as alt
+
+    offset: dict[str, Any] = {name: alt.ExprRef(f"datum._{name}") for name in ("dx", "dy", "align")}
+    return (
+        alt.Chart(records(frame)).mark_text(baseline="middle", fontSize=size, **offset, **style).encode(text="_text:N")
+    )
+
+
+def _number_format(values: pd.Series) -> str | None:
     if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
         return None
     return "," if pd.api.types.is_integer_dtype(values) else ".4~g"
@@ -200,7 +370,7 @@ def _render(spec: dict[str, Any], ending: str) -> bytes:
     if ending == ".pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=version))
     if ending == ".png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, ppi=_PIXELS_PER_INCH))
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=version, ppi=_PNG_PIXELS_PER_INCH))
     if ending == ".svg":
         return vl_convert.vegalite_to_svg(spec, vl_version=version).encode()
     bundle: Callable[..., str] = vl_convert.javascript_bundle  # its stub asks for an argument that it can do without

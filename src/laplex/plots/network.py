@@ -1,6 +1,6 @@
-"""The neighborhood of a word in the prior's graph: which vectors a belief joins to its own, and how strongly.
+"""The neighborhood of a word in the graph of the prior: which vectors it joins to those of the word, how strongly.
 
-N nodes, which are parameters, or fixed vectors behind them.
+N nodes, which are parameters of the model or fixed vectors that an anchor pulls them to.
 """
 
 from __future__ import annotations
@@ -13,64 +13,62 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from laplex.errors import InputError, whole
-from laplex.graph import Graph
-from laplex.plots.chart import COLORS, Chart, finish, records, tip
-from laplex.plots.plane import Floats, Plane, principal, texts, written
-from laplex.vectors import Vectors
+from laplex.errors import InputError, check_int
+from laplex.model.graph import Graph
+from laplex.model.vectors import Vectors
+from laplex.plots.chart import COLORS, Chart, Floats, finish, label_marks, records, tooltip
+from laplex.plots.projections import Plane, arrowheads, principal_components
 
 Ints = NDArray[np.int64]
-_KINDS = ("word", "context", "fixed vector")
-_SHAPES = ("circle", "square", "diamond")
-_SIZE = 11.0  # of the font
-_WIDTH = 600
+_SHAPES = {"word": "circle", "context": "square", "fixed vector": "diamond"}
+_WIDTH = 600  # pixels
+_LAYOUT_ROUNDS = 150
 
 
 def graph(
     fitted: Vectors, word: str, depth: int = 1, most: int = 40, *, language: str | None = None, **slice: Any
 ) -> Chart:
-    """The vectors of a word and those that the prior joins to them, at most `depth` edges away.
+    """Draw the vectors of a word and those that the prior joins to them.
 
-    Of more than `most` the ones with the strongest edges are drawn. Lines are as wide as edges are strong, dashed where
-    the prior pushes words apart, with an arrow where it pulls one way only. `party="D"` starts from the word vectors
-    of these slices; otherwise all of the word's vectors are a start, also that of the word as context.
+    The wider a line, the stronger the edge. Lines are dashed where the prior pushes vectors apart, and have an arrow
+    where only one of the two is pulled.
+
+    Args:
+        fitted: A fitted model.
+        word: The word.
+        depth: The number of edges between the word and the farthest vectors that are drawn.
+        most: The number of neighbors that are drawn, those with the strongest edges.
+        language: The language of the word, if there are several.
+        **slice: Values of columns, such as party="D", to start from the word vectors of these slices. By default all
+            vectors of the word are a start, and also its vector as a context.
+
+    Returns:
+        A Chart, whose `frame` has the edges: what they join, their weight, sign and direction.
+
+    Example:
+
+        lx.plots.graph(fitted, "health", party="D")
     """
-    joined, nodes, starts, found = _around(fitted, word, depth, most, language, slice)
+    joined = getattr(fitted, "graph", None)
+    if not isinstance(joined, Graph):
+        raise InputError("these vectors came without a graph: fit a model to have one")
+    depth, most = check_int("depth", depth), check_int("most", most)
+    starts = _starts(fitted, word, language, slice, most)
+    nodes, count = _strongest(joined, starts, depth, most)
+    if count == 0 and len(nodes) <= 1:
+        raise InputError(f'the prior joins "{word}" to nothing: there is no graph to draw')
     frame = _describe(fitted, joined, nodes).assign(_asked=np.isin(nodes, starts))
     edges = _edges(joined, nodes)
     points = _layout(edges["_one"].to_numpy(), edges["_two"].to_numpy(), len(nodes))
     drawn = len(nodes) - int(frame["_asked"].sum())
-    subtitle = None if drawn == found else f"{drawn:,} of {found:,} neighbors, those with the strongest edges"
+    subtitle = None if drawn == count else f"{drawn:,} of {count:,} neighbors, those with the strongest edges"
     across, up = np.maximum(np.ptp(points, axis=0), 1e-9)
     height = min(160 + 20 * len(nodes), 400, 80 + int(0.8 * _WIDTH * up / across))
     plane = Plane.around(points, _WIDTH, height)
-    return finish(_draw(plane, points, frame, edges), title=word, subtitle=subtitle)
-
-
-def edges(
-    fitted: Vectors, word: str, depth: int = 1, most: int = 40, *, language: str | None = None, **slice: Any
-) -> pd.DataFrame:
-    """The edges that `graph` draws: what they join, how strongly, together or apart, one way or both."""
-    joined, nodes, _, _ = _around(fitted, word, depth, most, language, slice)
-    named, found = _describe(fitted, joined, nodes), _edges(joined, nodes)
-    one, two = (named.iloc[found[end]].reset_index(drop=True) for end in ("_one", "_two"))
+    one, two = (frame.iloc[edges[end]].reset_index(drop=True) for end in ("_one", "_two"))
     ends = {"one": one["_text"], "one_kind": one["_kind"], "two": two["_text"], "two_kind": two["_kind"]}
-    return pd.DataFrame(ends).assign(weight=found["_weight"], sign=found["_sign"], directed=found["_directed"])
-
-
-def _around(
-    fitted: Vectors, word: str, depth: int, most: int, language: str | None, slice: dict[str, Any]
-) -> tuple[Graph, Ints, Ints, int]:
-    """The graph, the nodes to be shown of it, those of the word, and how many neighbors there are."""
-    joined = getattr(fitted, "graph", None)
-    if not isinstance(joined, Graph):
-        raise InputError("these vectors came without a graph: fit a model to have one")
-    depth, most = whole("depth", depth), whole("most", most)
-    starts = _starts(fitted, word, language, slice, most)
-    nodes, found = _neighborhood(joined, starts, depth, most)
-    if found == 0 and len(nodes) <= 1:
-        raise InputError(f'the prior joins "{word}" to nothing: there is no graph to draw')
-    return joined, nodes, starts, found
+    table = pd.DataFrame(ends).assign(weight=edges["_weight"], sign=edges["_sign"], directed=edges["_directed"])
+    return finish(_draw(plane, points, frame, edges), table, word, subtitle)
 
 
 def _starts(fitted: Vectors, word: str, language: str | None, slice: dict[str, Any], most: int) -> Ints:
@@ -88,33 +86,33 @@ def _starts(fitted: Vectors, word: str, language: str | None, slice: dict[str, A
     return slots
 
 
-def _neighborhood(graph: Graph, starts: Ints, depth: int, most: int) -> tuple[Ints, int]:
-    """The starts that have edges and their neighbors, strongest first, at most `most`; and how many there are."""
+def _strongest(graph: Graph, starts: Ints, depth: int, most: int) -> tuple[Ints, int]:
+    """The starts that have edges, then at most `most` neighbors, strongest first; and the number of all neighbors."""
     chosen = np.zeros(len(graph) + len(graph.targets), bool)
     chosen[starts] = True
-    nodes: list[int] = []
-    joined: set[int] = set()
-    found = 0
+    neighbors: list[int] = []
+    with_edges: set[int] = set()
+    count = 0
     for _ in range(depth):
         touching = np.flatnonzero(chosen[graph.first] | chosen[graph.second])
         ends = np.stack([graph.first[touching], graph.second[touching]])
-        joined.update(ends[chosen[ends]].tolist())
-        outside = ends.T[~chosen[ends].T]  # an edge has one such end at most, in the order of the edges
+        with_edges.update(ends[chosen[ends]].tolist())
+        outside = ends.T[~chosen[ends].T]  # an edge has at most one such end
         weight = graph.weight[touching][~chosen[ends].all(axis=0)]
         new = list(dict.fromkeys(outside[np.argsort(-weight, kind="stable")].tolist()))
-        found += len(new)
-        kept = new[: most - len(nodes)]
-        nodes += kept
+        count += len(new)
+        kept = new[: most - len(neighbors)]
+        neighbors += kept
         chosen[kept] = True
-    return np.array([*(n for n in starts.tolist() if n in joined), *nodes], np.int64), found
+    return np.array([*(node for node in starts.tolist() if node in with_edges), *neighbors], np.int64), count
 
 
 def _describe(fitted: Vectors, graph: Graph, nodes: Ints) -> pd.DataFrame:
-    """What each node is, and how it is called: by its word and its slice, by the slice alone if all are of one word."""
+    """The kind and the name of each node: its word and slice, or its slice alone if all nodes are of one word."""
     rows_of: dict[int, list[int]] = {int(node): [] for node in nodes}
     for row in np.flatnonzero(np.isin(fitted.slot, nodes)).tolist():
         rows_of[int(fitted.slot[row])].append(row)
-    alone = len({fitted.rows.name(row)[0] for rows in rows_of.values() for row in rows}) == 1
+    one_word = len({fitted.rows.name(row)[0] for rows in rows_of.values() for row in rows}) == 1
     described = []
     for node in nodes.tolist():
         if node >= len(graph):
@@ -126,20 +124,20 @@ def _describe(fitted: Vectors, graph: Graph, nodes: Ints) -> pd.DataFrame:
         where = slices[0] if len(slices) == 1 else ""  # tied vectors are of several slices
         text = ", ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
         kind = "word" if any(role == "word" for _, role, _ in names) else "context"
-        called = text if not where else where if alone else f"{text} ({where})"
-        described.append({"_text": called, "_kind": kind})
+        name = text if not where else where if one_word else f"{text} ({where})"
+        described.append({"_text": name, "_kind": kind})
     return pd.DataFrame(described)
 
 
 def _edges(graph: Graph, nodes: Ints) -> pd.DataFrame:
-    """The edges among some nodes, these numbered from 0."""
-    place = np.full(len(graph) + len(graph.targets), -1, np.int64)
-    place[nodes] = np.arange(len(nodes))
-    inner = np.flatnonzero((place[graph.first] >= 0) & (place[graph.second] >= 0))
+    """The edges among these nodes, which are numbered from 0."""
+    number = np.full(len(graph) + len(graph.targets), -1, np.int64)
+    number[nodes] = np.arange(len(nodes))
+    inner = np.flatnonzero((number[graph.first] >= 0) & (number[graph.second] >= 0))
     return pd.DataFrame(
         {
-            "_one": place[graph.first[inner]],
-            "_two": place[graph.second[inner]],
+            "_one": number[graph.first[inner]],
+            "_two": number[graph.second[inner]],
             "_weight": graph.weight[inner],
             "_sign": np.where(graph.sign[inner] < 0, "apart", "together"),
             "_directed": graph.directed[inner],
@@ -148,27 +146,27 @@ def _edges(graph: Graph, nodes: Ints) -> pd.DataFrame:
 
 
 def _layout(one: Ints, two: Ints, nodes: int) -> Floats:
-    """Points (N, 2) as far from each other as there are edges between them."""
+    """Points (N, 2) whose distances are close to the numbers of edges between them."""
     links = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(nodes, nodes)).tocsr()
     distance = csgraph.shortest_path(links, directed=False, unweighted=True)
     distance[~np.isfinite(distance)] = distance[np.isfinite(distance)].max() + 1
     centering = np.eye(nodes) - 1 / nodes
-    points = principal(-0.5 * centering @ distance**2 @ centering)[0] / nodes
+    points = principal_components(-0.5 * centering @ distance**2 @ centering)[0] / nodes
     points += 0.1 * np.random.default_rng(0).standard_normal((nodes, 2))  # no two may be in one place
-    for power in (2.0, 4.0):  # first the whole, then that an edge is as long as another
+    for power in (2.0, 4.0):  # first the overall shape, then edges of equal length
         points = _majorize(points, distance, power)
-    points = principal(points)[0]
-    # what counts is who is joined to whom: the picture may be somewhat stretched to be wider than high
+    points = principal_components(points)[0]
+    # distances across may differ somewhat from those up, so that the picture is wider than high
     across, up = np.maximum(np.ptp(points, axis=0), 1e-9)
     points[:, 1] *= np.clip(0.6 * across / up, 0.6, 1.6)
     return points
 
 
-def _majorize(points: Floats, distance: Floats, power: float, rounds: int = 150) -> Floats:
-    """Lessens the stress Σ_ij (‖x_i − x_j‖ − d_ij)² / d_ij^power: each round solves V x = B(x₀) x₀ (SMACOF)."""
+def _majorize(points: Floats, distance: Floats, power: float) -> Floats:
+    """Reduce the stress Σ_ij (‖x_i − x_j‖ − d_ij)² / d_ij^power: each round solves V x = B(x₀) x₀ (SMACOF)."""
     weight = np.where(distance > 0, distance, np.inf) ** -power
     inverse = np.linalg.pinv(np.diag(weight.sum(1)) - weight)
-    for _ in range(rounds):
+    for _ in range(_LAYOUT_ROUNDS):
         apart = np.linalg.norm(points[:, None] - points[None], axis=2)
         pull = -weight * distance / np.maximum(apart, 1e-9)
         np.fill_diagonal(pull, -pull.sum(1))
@@ -179,72 +177,43 @@ def _majorize(points: Floats, distance: Floats, power: float, rounds: int = 150)
 def _draw(plane: Plane, points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame) -> Any:
     import altair as alt
 
-    axes = plane.axes((None, None))
+    axes = plane.axes()
     nodes = nodes.assign(_x=points[:, 0], _y=points[:, 1])
     (left, low), (right, high) = points[edges["_one"]].T, points[edges["_two"]].T
     edges = edges.assign(_x=left, _y=low, _x2=right, _y2=high)
-    kinds = [kind for kind in _KINDS if kind in set(nodes["_kind"])]
+    kinds = [kind for kind in _SHAPES if kind in set(nodes["_kind"])]
     legend = alt.Legend(title=None, orient="bottom") if len(kinds) > 1 else None
-    shapes = alt.Scale(domain=kinds, range=[_SHAPES[_KINDS.index(kind)] for kind in kinds])
-    labels = written(nodes, plane, _SIZE, obstacles=_sample(plane, points, edges), radius=4.0, always=True)
-    asked = alt.condition("datum._asked", alt.value(COLORS[1]), alt.value(COLORS[0]))
+    shapes = alt.Scale(domain=kinds, range=[_SHAPES[kind] for kind in kinds])
+    labels = plane.labels(nodes, obstacles=plane.along(edges), radius=4.0, always=True)
+    color = alt.condition("datum._asked", alt.value(COLORS[1]), alt.value(COLORS[0]))
     dots = alt.Chart(records(nodes)).mark_point(size=70, filled=True, opacity=1)
     return alt.layer(
-        _lines(axes, edges),
-        _arrows(axes, edges),
-        dots.encode(**axes, shape=alt.Shape(field="_kind", type="nominal", scale=shapes, legend=legend), color=asked),
-        # first in white and wide, so that lines behind do not run into them
-        texts(labels, _SIZE, stroke="#ffffff", strokeWidth=3, strokeJoin="round").encode(**axes),
-        texts(labels, _SIZE, color="#222222").encode(**axes),
+        _lines(edges).encode(**axes),
+        arrowheads(edges[edges["_directed"]], 0.6, size=60, color="#777777").encode(**axes),
+        dots.encode(**axes, shape=alt.Shape("_kind:N", scale=shapes, legend=legend), color=color),
+        # a wide white outline separates the text from the lines behind it
+        label_marks(labels, stroke="#ffffff", strokeWidth=3, strokeJoin="round").encode(**axes),
+        label_marks(labels, color="#222222").encode(**axes),
         width=plane.width,
         height=plane.height,
     )
 
 
-def _lines(axes: dict[str, Any], edges: pd.DataFrame) -> Any:
+def _lines(edges: pd.DataFrame) -> Any:
     import altair as alt
 
     strengths = sorted(set(edges["_weight"]))
     shown = strengths if len(strengths) <= 4 else [strengths[0], strengths[len(strengths) // 2], strengths[-1]]
     below: dict[str, Any] = {"orient": "bottom", "symbolType": "stroke"}
-    wide: Any = alt.StrokeWidth(
-        field="_weight",
-        type="quantitative",
-        scale=alt.Scale(type="sqrt", domain=[0, strengths[-1]], range=[0, 5 if len(edges) < 16 else 3]),
-        legend=alt.Legend(title="Strength", values=shown, format=".3~g", **below),
-    )
+    width: Any = alt.value(1.5)
+    if len(strengths) > 1:
+        scale = alt.Scale(type="sqrt", domain=[0, strengths[-1]], range=[0, 5 if len(edges) < 16 else 3])
+        legend = alt.Legend(title="Strength", values=shown, format=".3~g", **below)
+        width = alt.StrokeWidth("_weight:Q", scale=scale, legend=legend)
     dash = alt.StrokeDash(
-        field="_sign",
-        type="nominal",
+        "_sign:N",
         scale=alt.Scale(domain=["together", "apart"], range=[[1, 0], [5, 3]]),
         legend=alt.Legend(title="Pulls", **below) if (edges["_sign"] == "apart").any() else None,
     )
-    ends = {"x2": alt.X2(field="_x2"), "y2": alt.Y2(field="_y2")}
-    look = {"strokeDash": dash, "strokeWidth": wide if len(strengths) > 1 else alt.value(1.5)}
-    return (
-        alt.Chart(records(edges))
-        .mark_rule(color="#a6a6a6")
-        .encode(**axes, **ends, **look, tooltip=[tip("_weight", "Strength", ".4~g")])
-    )
-
-
-def _arrows(axes: dict[str, Any], edges: pd.DataFrame) -> Any:
-    """On the edges that pull one way only."""
-    import altair as alt
-
-    one_way = edges[edges["_directed"]]
-    across, up = one_way["_x2"] - one_way["_x"], one_way["_y2"] - one_way["_y"]
-    heads = one_way.assign(
-        _x=one_way["_x"] + 0.6 * across, _y=one_way["_y"] + 0.6 * up, _angle=np.degrees(np.arctan2(across, up))
-    )
-    angle = alt.Angle(field="_angle", type="quantitative", scale=None)
-    arrows = alt.Chart(records(heads)).mark_point(shape="triangle", size=60, filled=True, color="#777777", opacity=1)
-    return arrows.encode(**axes, angle=angle)
-
-
-def _sample(plane: Plane, points: Floats, edges: pd.DataFrame) -> Floats:
-    """Points (N, 2) all along the edges, in pixels, for labels to keep clear of."""
-    pixels = plane.pixels(points)
-    one, two = pixels[edges["_one"]], pixels[edges["_two"]]
-    share = np.linspace(0, 1, 30)[:, None, None]
-    return np.asarray((one + share * (two - one)).reshape(-1, 2))
+    lines = alt.Chart(records(edges)).mark_rule(color="#a6a6a6").encode(x2=alt.X2(field="_x2"), y2=alt.Y2(field="_y2"))
+    return lines.encode(strokeDash=dash, strokeWidth=width, tooltip=[tooltip("_weight", "Strength", ".4~g")])

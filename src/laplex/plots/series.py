@@ -1,4 +1,4 @@
-"""Lines: something measured along time, or along any other column with an order."""
+"""Lines: values along time or another ordered column, the history of a fit, and the curve of a tuning."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError
-from laplex.plots import columns as which
-from laplex.plots.chart import COLORS, FONT_SIZE, MUTED, Chart, finish, plain, records, tame, title_of, tooltips
-from laplex.plots.labels import spread, text_width
+from laplex.errors import InputError, quote
+from laplex.plots import chart, frames
+from laplex.plots.chart import COLORS, MUTED, Chart, records, title_of
 
-DASHES = ([1, 0], [6, 3], [2, 2])
-LABELLED = 6  # lines that have their name at their end; more have a legend
-DISTINCT = len(COLORS) * len(DASHES)  # lines that can be told apart; more are all gray
-PANELS = 12
-BANDS = 2  # lines whose bands can be told apart; more have panels of their own
-_TICKS = 12  # periods that all have their own tick
-_TITLE = 24  # letters that stand beside a panel, one above the other
-_POINTS = 20  # periods whose values are marked by points
+MAX_PANELS = 12
+_DASHES = ([1, 0], [6, 3], [2, 2])
+_MAX_NAMED_LINES = 6  # that have their name at their end; more lines have a legend
+_MAX_DISTINCT_LINES = len(COLORS) * len(_DASHES)  # more lines are all gray
+_MAX_BANDS = 2  # in one panel
+_MAX_TICKS = 12  # up to which each value of x has a tick
+_MAX_POINTS = 20  # up to which each value of x is marked by a point
+_LETTER_PIXELS = 6.4  # of the title of an axis, about
+_ZERO_LINE = {"condition": {"test": "datum.value === 0", "value": "#8c8c8c"}, "value": "#ebebeb"}
 
 
 def lines(
@@ -34,220 +34,309 @@ def lines(
     width: int = 480,
     height: int = 300,
 ) -> Chart:
-    """What a frame measures, along a column: a distance by period, with a band where it has `lower` and `upper`.
+    """Draw what a frame measures along a column, such as a distance by period.
 
-    x      the column along the chart, by default the one with numbers or dates
-    y      the column drawn, by default the distance, similarity or position
-    color  the column whose values are the lines, by default the word, or what else there is more than one of. If the
-           rows differ by yet another column, its values are panels side by side; so are more than two lines with
-           bands, unless color= is given
+    Where the frame has columns `lower` and `upper`, each line has a band. If rows differ by more columns than x and
+    color, there is a panel for each of their values; so there is for each of more than two lines with bands, unless
+    `color` is given.
+
+    Args:
+        frame: A table of laplex or any other frame (pandas, polars, Arrow).
+        x: The column along the chart. By default the one with numbers or dates.
+        y: The column that is drawn. By default the distance, similarity, position or estimate.
+        color: The column whose values are the lines. By default the word, or what else there is more than one of.
+        width: The width in pixels.
+        height: The height in pixels.
+
+    Returns:
+        A Chart.
+
+    Example:
+        >>> frame = pd.DataFrame({"word": "tax", "period": [2000, 2010], "distance": [0.3, 0.5]})
+        >>> chart = lines(frame)
     """
     import altair as alt
 
-    frame = which.table(frame)
-    drawn = _Drawn.of(frame, x, y, color)
-    data, layers = _layers(drawn, width)
-    chart: Any
-    if drawn.panels is None:
-        labels = [_end_labels(drawn, data, width, height)] if len(drawn.series) <= LABELLED else []
-        chart = alt.layer(*layers, *labels, width=width, height=height, data=records(data))
-    else:
-        chart = _panels(drawn, data, layers, width, height)
-    return finish(chart)
+    roles = _Roles.of(frames.as_frame(frame), x, y, color)
+    if roles.panels is None:
+        data, layers = _layers(roles, width, height)
+        names = [_end_names(roles, data, width, height)] if len(roles.names) <= _MAX_NAMED_LINES else []
+        return chart.finish(alt.layer(*layers, *names, width=width, height=height, data=records(data)), roles.frame)
+    across = 2 if len(roles.panels) in (2, 4) else 3
+    width, height = max(140, round(1.25 * width / across)), max(110, round(1.25 * height / across))
+    data, layers = _layers(roles, width, height)
+    facet = alt.Facet("_panel:N", sort=roles.panels, title=None)
+    panels = alt.layer(*layers, width=width, height=height).facet(
+        facet=facet, data=alt.InlineData(**records(data)), columns=across
+    )
+    return chart.finish(panels, roles.frame)
 
 
 def history(frame: Any) -> Chart:
-    """The log likelihood by epoch, of the text trained on and of that held out; of a model's `history`."""
-    frame = which.table(frame)
-    known = {"log_likelihood": "trained on", "held_out": "held out"}
-    found = [name for name in known if name in frame.columns and frame[name].notna().any()]
-    if "epoch" not in frame.columns or not found:
+    """Draw the log likelihood of a fit by epoch, of the text trained on and of held-out text.
+
+    Args:
+        frame: The `history` of a fitted model.
+
+    Returns:
+        A Chart.
+
+    Example:
+        >>> chart = history(pd.DataFrame({"epoch": [1, 2], "log_likelihood": [-3.0, -2.5]}))
+    """
+    frame = frames.as_frame(frame)
+    labels = {"log_likelihood": "trained on", "held_out": "held out"}
+    measured = [name for name in labels if name in frame.columns and frame[name].notna().any()]
+    if "epoch" not in frame.columns or not measured:
         raise InputError("this is no history: it has no column epoch, or neither log_likelihood nor held_out")
-    tall = frame.melt(["epoch"], found, "text", "log likelihood per token").replace({"text": known})
+    tall = frame.melt(["epoch"], measured, "text", "log likelihood per token").replace({"text": labels})
     return lines(tall, x="epoch", y="log likelihood per token", color="text", width=360, height=220)
 
 
 @dataclass(frozen=True)
-class _Drawn:
-    """A frame and the roles of its columns; `panels` is None if there is one."""
+class _Roles:
+    """A frame and what is drawn of it."""
 
     frame: pd.DataFrame
     x: str
     y: str
-    label: pd.Series  # (rows) which line
-    series: list[str]  # the lines
-    color_title: str
-    panels: list[str] | None
-    panel: pd.Series
+    series: pd.Series  # (rows) the line of each row
+    names: list[str]  # of the lines
+    legend_title: str
+    panel: pd.Series  # (rows) the panel of each row
+    panels: list[str] | None  # None if there is only one
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, x: str | None, y: str | None, color: str | None) -> _Drawn:
-        y = which.measure(frame, y, "y")
-        keys = which.keys(frame, y)
-        x = which.along(frame, keys, x)
-        varying = [name for name in keys if name != x and frame[name].nunique(dropna=False) > 1]
-        varying = [name for name in varying if not which.decides(frame, x, name)]
+    def of(cls, frame: pd.DataFrame, x: str | None, y: str | None, color: str | None) -> _Roles:
+        y = frames.measured_column(frame, y, "y")
+        x = frames.axis_column(frame, y, x)
+        varying = [name for name in frames.varying_columns(frame, y, x) if not frames.determines(frame, x, name)]
         if color is not None:
-            chosen = which.check(frame, color, "color")
+            column = frames.check_column(frame, color, "color")
         else:
-            # words are panels if something else differs too: what is compared is then seen in one panel
-            chosen = next(iter([*(name for name in varying if name != which.WORD), *varying]), which.WORD)
-        others = [name for name in varying if name != chosen]
-        if color is None and not others and which.has_interval(frame) and BANDS < frame[chosen].nunique() <= PANELS:
-            chosen, others = "", [chosen]
-        label = which.label(frame, [chosen]) if chosen in frame else pd.Series("", frame.index)
-        panel = which.label(frame, others)
+            # words are panels if something else differs too, so that what is compared is seen in one panel
+            column = next(iter([*(name for name in varying if name != frames.WORD), *varying]), frames.WORD)
+        others = [name for name in varying if name != column]
+        may_split = color is None and not others and column in frame and frames.has_interval(frame)
+        if may_split and _MAX_BANDS < frame[column].nunique() <= MAX_PANELS:
+            column, others = "", [column]
+        series = frames.row_labels(frame, [column] if column in frame else [])
+        panel = frames.row_labels(frame, others)
         panels = list(dict.fromkeys(panel)) if others else None
-        if panels is not None and len(panels) > PANELS:
+        if panels is not None and len(panels) > MAX_PANELS:
             raise InputError(
                 f"{len(panels):,} panels, one for each value of {', '.join(others)}, are too many: "
-                f"choose up to {PANELS}, or say color="
+                f"choose up to {MAX_PANELS}, or say color="
             )
-        _check_once(frame, label, panel, x)
-        named = chosen in frame and chosen not in (which.WORD, color)
-        order = which.ordered(frame[chosen]) if named else list(dict.fromkeys(label))
-        return cls(frame, x, y, label, order, title_of(chosen), panels, panel)
+        rows = pd.DataFrame({"series": series, "panel": panel, "x": frame[x].astype(str)})
+        for name, _, value in rows[rows.duplicated()].itertuples(index=False):
+            where = f'"{name}"' if name else "the frame"
+            raise InputError(f"{where} has more than one row where {x} is {value}: say color=, or choose rows")
+        is_sorted = column in frame and column not in (frames.WORD, color)
+        names = frames.distinct_values(frame[column]) if is_sorted else list(dict.fromkeys(series))
+        return cls(frame, x, y, series, names, title_of(column), panel, panels)
 
-    def domain(self) -> tuple[float, float]:
-        """From where to where the y axis goes: with zero, if that does not press the lines together."""
-        values = which.drawn_values(self.frame, self.y)
+    def y_domain(self) -> list[float]:
+        """The ends of the y axis, which starts at zero if that does not press the lines together."""
+        values = frames.finite_values(self.frame, self.y)
         low, high = float(values.min()), float(values.max())
-        if 0 < low < 0.4 * high or 0 > high > 0.4 * low:
-            low, high = min(low, 0.0), max(high, 0.0)
-        margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
-        return (low if low == 0 else low - margin), (high if high == 0 else high + margin)
+        return chart.axis_domain(values, zero=0 <= low < 0.4 * high or 0 >= high > 0.4 * low or low == high == 0)
 
 
-def _check_once(frame: pd.DataFrame, label: pd.Series, panel: pd.Series, x: str) -> None:
-    whole = pd.DataFrame({"label": label, "panel": panel, "x": frame[x].astype(str)})
-    twice = whole[whole.duplicated()]
-    if len(twice):
-        name, _, value = twice.iloc[0]
-        whose = f'"{name}"' if name else "the frame"
-        raise InputError(f"{whose} has more than one row where {x} is {value}: say color=, or choose rows")
-
-
-def _layers(drawn: _Drawn, width: int) -> tuple[pd.DataFrame, list[Any]]:
+def _layers(roles: _Roles, width: int, height: int) -> tuple[pd.DataFrame, list[Any]]:
     """The data of all layers, and the layers: bands, lines and points."""
     import altair as alt
 
-    frame = drawn.frame
-    names = tame(frame.columns)
-    shown = [*which.keys(frame, drawn.y), drawn.y, *(n for n in frame.columns if n in (which.LOWER, which.UPPER))]
-    shown += [name for name in frame.columns if name.startswith("count") and name not in shown]
-    shown = list(dict.fromkeys(shown if drawn.x in shown else [drawn.x, *shown]))
-    steps = drawn.x == "to" and "from" in frame.columns
-    across, x = _x_axis(frame[drawn.x], "Step to" if steps else title_of(drawn.x), width)
-    data = frame[shown].rename(columns=names).assign(_x=across, _series=drawn.label, _panel=drawn.panel)
-    title: Any = plain(which.axis_title(frame, drawn.y, title_of(drawn.y)))
-    if drawn.panels is not None:
-        rows = textwrap.wrap(title, _TITLE)
-        title = rows if len(rows) > 1 else title
-    scale = alt.Scale(domain=list(drawn.domain()), nice=False, zero=False)
-    y = alt.Y(field=names[drawn.y], type="quantitative", title=title, scale=scale, axis=_Y_AXIS)
-    many = len(drawn.series) > DISTINCT
-    look = {"detail": alt.Detail(field="_series", type="nominal")} if many else _colors(drawn)
+    frame = roles.frame
+    fields = chart.field_names(frame.columns)
+    intervals = frames.has_interval(frame)
+    counts = [name for name in frame.columns if name.startswith("count")]
+    shown = [
+        *frames.key_columns(frame, roles.y),
+        roles.y,
+        *((frames.LOWER, frames.UPPER) if intervals else ()),
+        *counts,
+    ]
+    shown = list(dict.fromkeys(shown if roles.x in shown else [roles.x, *shown]))
+    is_step = roles.x == "to" and "from" in frame.columns
+    positions, x = _x_axis(frame[roles.x], "Step to" if is_step else title_of(roles.x), width)
+    data = frame[shown].rename(columns=fields).assign(_x=positions, _series=roles.series, _panel=roles.panel)
+    title = textwrap.wrap(frames.axis_title(frame, roles.y), max(12, int(height / _LETTER_PIXELS))) or [""]
+    scale = alt.Scale(domain=roles.y_domain(), nice=False, zero=False)
+    y = alt.Y(
+        f"{fields[roles.y]}:Q",
+        title=title if len(title) > 1 else title[0],
+        scale=scale,
+        axis=chart.VALUE_AXIS | {"gridColor": _ZERO_LINE},
+    )
+    is_gray = len(roles.names) > _MAX_DISTINCT_LINES
+    look = {"detail": alt.Detail("_series:N")} if is_gray else _colors(roles)
     base = alt.Chart().encode(x=x)
     layers: list[Any] = []
-    if which.has_interval(frame) and not many:
-        ends = {"y": alt.Y(field=names[which.LOWER], type="quantitative"), "y2": alt.Y2(field=names[which.UPPER])}
+    if intervals and not is_gray:
+        ends = {"y": alt.Y(f"{fields[frames.LOWER]}:Q"), "y2": alt.Y2(field=fields[frames.UPPER])}
         layers.append(base.mark_area(opacity=0.18).encode(color=look["color"], **ends))
-    style = {"color": MUTED, "opacity": 0.4, "strokeWidth": 1} if many else {"strokeWidth": 2}
+    style = {"color": MUTED, "opacity": 0.4, "strokeWidth": 1} if is_gray else {"strokeWidth": 2}
     layers.append(base.mark_line(**style).encode(y=y, **look))
-    few = frame[drawn.x].nunique() <= _POINTS and not many
-    tips = tooltips(frame, shown, names)
-    point = base.mark_point(filled=True, size=28, opacity=1 if few else 0).encode(y=y, tooltip=tips)
-    layers.append(point.encode(color=look["color"]) if not many else point)
+    has_points = frame[roles.x].nunique() <= _MAX_POINTS and not is_gray
+    point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
+    point = point.encode(y=y, tooltip=chart.tooltips(frame, shown, fields))
+    layers.append(point if is_gray else point.encode(color=look["color"]))
     return data, layers
 
 
 def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
-    """The values as the chart has them, and how they are laid out."""
+    """The values as numbers, dates or names, and the encoding of column `_x`."""
     import altair as alt
 
-    sort = which.kind(values)
-    if sort == "name":
-        order = which.ordered(values)
-        room = width / len(order) - 8
-        fits = all(text_width(name, FONT_SIZE) < room for name in order)
+    kind = frames.kind_of(values)
+    if kind == "name":
+        names = frames.distinct_values(values)
+        fits = all(chart.text_width(name, chart.FONT_SIZE) < width / len(names) - 8 for name in names)
         axis = alt.Axis(labelAngle=0 if fits else -35, labelOverlap=False)
-        scale = alt.Scale(domain=order, padding=0.2)
-        return values.astype(str), alt.X(field="_x", type="ordinal", title=title, sort=None, scale=scale, axis=axis)
-    if sort == "date":
-        moments = which.moments(values).dt.tz_localize(None).astype("datetime64[ms]").astype("int64")
+        return values.astype(str), _name_axis(names, title, axis, padding=0.2)
+    if kind == "date":
+        dates = frames.as_dates(values).dt.tz_localize(None).astype("datetime64[ms]").astype("int64")
         scale = alt.Scale(type="utc", nice=False)  # in UTC, so that a month does not begin a day early
-        return moments, alt.X(field="_x", type="temporal", title=title, scale=scale, axis=alt.Axis(labelOverlap=True))
+        return dates, alt.X("_x:T", title=title, scale=scale, axis=alt.Axis(labelOverlap=True))
     numbers = pd.to_numeric(values.astype(object)).astype(np.float64)
     distinct = sorted(set(numbers))
-    whole = all(value.is_integer() for value in distinct)
-    choices: dict[str, Any] = {"values": distinct} if len(distinct) <= _TICKS else {}
-    axis = alt.Axis(format="d" if whole else "~g", labelOverlap=True, tickMinStep=1 if whole else 0, **choices)
-    scale = alt.Scale(zero=False, nice=False, padding=8)
-    return numbers, alt.X(field="_x", type="quantitative", title=title, scale=scale, axis=axis)
+    integers = all(value.is_integer() for value in distinct)
+    ticks: dict[str, Any] = {"values": distinct} if len(distinct) <= _MAX_TICKS else {}
+    axis = alt.Axis(format="d" if integers else ".6~g", labelOverlap=True, tickMinStep=1 if integers else 0, **ticks)
+    return numbers, alt.X("_x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=8), axis=axis)
 
 
-_Y_AXIS: dict[str, Any] = {
-    "grid": True,
-    "domain": False,
-    "ticks": False,
-    "tickCount": 5,
-    "gridColor": {"condition": {"test": "datum.value === 0", "value": "#8c8c8c"}, "value": "#ebebeb"},
-}
-
-
-def _colors(drawn: _Drawn) -> dict[str, Any]:
-    """How lines are told apart: by colors, and by dashes once those run out. Few lines in one panel need no legend."""
+def _name_axis(names: list[str], title: str, axis: Any, padding: float) -> Any:
     import altair as alt
 
-    count = len(drawn.series)
-    labelled = drawn.panels is None and count <= LABELLED
-    above = drawn.panels is not None and count <= LABELLED
-    place: dict[str, Any] = {"orient": "top", "title": None} if above else {}
-    legend = (
-        None
-        if labelled or count == 1
-        else alt.Legend(symbolType="stroke", symbolSize=220, symbolOpacity=1, **({"title": drawn.color_title} | place))
-    )
-    range_ = [COLORS[i % len(COLORS)] for i in range(count)]
-    scale = alt.Scale(domain=drawn.series, range=range_)
-    look: dict[str, Any] = {"color": alt.Color(field="_series", type="nominal", scale=scale, legend=legend)}
+    return alt.X("_x:O", title=title, sort=None, scale=alt.Scale(domain=names, padding=padding), axis=axis)
+
+
+def _colors(roles: _Roles) -> dict[str, Any]:
+    """Encodings that distinguish lines: colors, and dashes when these run out. Lines with names have no legend."""
+    import altair as alt
+
+    count = len(roles.names)
+    few = count <= _MAX_NAMED_LINES
+    legend = None
+    if count > 1 and not (few and roles.panels is None):
+        place: dict[str, Any] = {"orient": "top", "title": None} if few else {"title": roles.legend_title}
+        legend = alt.Legend(symbolType="stroke", symbolSize=220, symbolOpacity=1, **place)
+    look: dict[str, Any] = {"color": alt.Color("_series:N", scale=chart.color_scale(roles.names), legend=legend)}
     if count > len(COLORS):
-        dashes = [DASHES[i // len(COLORS)] for i in range(count)]
-        scale = alt.Scale(domain=drawn.series, range=dashes)
-        look["strokeDash"] = alt.StrokeDash(field="_series", type="nominal", scale=scale, legend=legend)
+        dashes = alt.Scale(domain=roles.names, range=[_DASHES[i // len(COLORS)] for i in range(count)])
+        look["strokeDash"] = alt.StrokeDash("_series:N", scale=dashes, legend=legend)
     return look
 
 
-def _end_labels(drawn: _Drawn, data: pd.DataFrame, width: int, height: int) -> Any:
-    """The name of each line at its end, moved up or down where two would cover each other."""
+def _end_names(roles: _Roles, data: pd.DataFrame, width: int, height: int) -> Any:
+    """The name of each line at its end, moved up or down where two would overlap."""
     import altair as alt
 
-    y = tame(drawn.frame.columns)[drawn.y]
-    position = dict(zip(which.ordered(drawn.frame[drawn.x]), range(len(data))))
-    known = data.assign(_at=[position[str(value)] for value in drawn.frame[drawn.x]]).dropna(subset=[y])
-    last = known.sort_values("_at", kind="stable").groupby("_series", sort=False).tail(1)
-    low, high = drawn.domain()
+    y = chart.field_names(roles.frame.columns)[roles.y]
+    order = {value: place for place, value in enumerate(frames.distinct_values(roles.frame[roles.x]))}
+    rows = data.assign(_order=[order[str(value)] for value in roles.frame[roles.x]]).dropna(subset=[y])
+    last = rows.sort_values("_order", kind="stable").groupby("_series", sort=False).tail(1)
+    low, high = roles.y_domain()
     pixels = height * (high - last[y].to_numpy(np.float64)) / (high - low)
-    moved = high - spread(pixels, FONT_SIZE + 3.0) * (high - low) / height
+    moved = high - chart.spread_heights(pixels, chart.FONT_SIZE + 3.0) * (high - low) / height
     ends = pd.DataFrame({"_series": last["_series"].to_numpy(), "_end": moved})
-    scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     return (
         alt.Chart(records(ends))
         .mark_text(align="left", baseline="middle")
         .encode(
             x=alt.value(width + 6),
-            y=alt.Y(field="_end", type="quantitative", scale=scale),
-            text=alt.Text(field="_series", type="nominal"),
-            color=_colors(drawn)["color"],
+            y=alt.Y("_end:Q", scale=alt.Scale(domain=[low, high], nice=False, zero=False)),
+            text="_series:N",
+            color=_colors(roles)["color"],
         )
     )
 
 
-def _panels(drawn: _Drawn, data: pd.DataFrame, layers: Sequence[Any], width: int, height: int) -> Any:
+_TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "chosen")
+
+
+def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, height: int = 260) -> Chart:
+    """Draw the table of `lx.tune`: the held-out log likelihood of each strength, as a difference to the best.
+
+    There is one line for each value of the other strengths. Vertical lines are one standard error each way. Hollow
+    points are candidates that were stopped early, and are compared with the best after the same number of epochs. The
+    ring is the choice.
+
+    Args:
+        frame: The table of a tuning.
+        names: The columns of strengths, the one along the x axis first. By default all columns that are not results.
+        width: The width in pixels.
+        height: The height in pixels.
+
+    Returns:
+        A Chart.
+
+    Example:
+        >>> results = {"log_likelihood": [-3.1, -3.0], "difference": [-0.1, 0.0], "se": [0.02, 0.0]}
+        >>> run = {"epochs": 5, "seconds": 2.0, "chosen": [False, True]}
+        >>> chart = curve(pd.DataFrame({"party": [1.0, 10.0], **results, **run}))
+    """
     import altair as alt
 
-    assert drawn.panels is not None
-    across = 2 if len(drawn.panels) in (2, 4) else 3
-    size = {"width": max(140, round(1.25 * width / across)), "height": max(110, round(1.25 * height / across))}
-    facet = alt.Facet(field="_panel", type="nominal", sort=drawn.panels, title=None)
-    return alt.layer(*layers, **size).facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)
+    frame = frames.as_frame(frame)
+    if missing := [name for name in _TUNING_COLUMNS if name not in frame.columns]:
+        raise InputError(f"this is no table of a tuning: it has no column {quote(missing)}")
+    first, *others = names or [name for name in frame.columns if name not in _TUNING_COLUMNS]
+    frame = frame[np.isfinite(frame["difference"])].reset_index(drop=True)
+    series = frames.row_labels(frame.assign(**{name: frame[name].map(_strength_text) for name in others}), others)
+    positions, x = _strength_axis(frame[first], title_of(first), width)
+    data = (
+        frame[list(_TUNING_COLUMNS)]
+        .rename(columns=lambda name: f"_{name}")
+        .assign(
+            _series=series,
+            _x=positions,
+            _stopped=frame["epochs"] < frame["epochs"].max(),
+            _low=frame["difference"] - frame["se"].fillna(0.0),
+            _high=frame["difference"] + frame["se"].fillna(0.0),
+        )
+    )
+    title = "Held-out log likelihood a token, to the best"
+    y = alt.Y("_difference:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(**chart.VALUE_AXIS))
+    legend = alt.Legend(title=", ".join(map(title_of, others)), symbolType="stroke") if others else None
+    colors = chart.color_scale(list(dict.fromkeys(series)))
+    color = alt.Color("_series:N", scale=colors, legend=legend)
+    shown = [chart.tooltip("_x", title_of(first), "~g" if frame[first].dtype.kind == "f" else None)]
+    shown += [chart.tooltip("_series", ", ".join(others))] if others else []
+    shown += [chart.tooltip(f"_{name}", title_of(name), ".4~g") for name in _TUNING_COLUMNS[:-1]]
+    base = alt.Chart().encode(x=x, color=color)
+    fill = (
+        alt.when("datum._stopped").then(alt.value("white")).otherwise(alt.Fill("_series:N", scale=colors, legend=None))
+    )
+    points = base.mark_point(size=50, filled=False, opacity=1, strokeWidth=1.5)
+    ring = base.transform_filter("datum._chosen").mark_point(size=220, strokeWidth=2, color="#000000")
+    layers = [base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=y)] if first != "model" else []
+    layers += [
+        base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("_low:Q"), y2=alt.Y2(field="_high")),
+        points.encode(y=y, fill=fill, tooltip=shown),
+        ring.encode(y=y, color=alt.value("#000000")),
+    ]
+    layered = alt.layer(*layers, width=width, height=height, data=alt.InlineData(**records(data)))
+    hollow = ". Hollow: stopped early" if data["_stopped"].any() else ""
+    return chart.finish(layered, frame, subtitle=f"Ring: the choice. Bars: one standard error{hollow}")
+
+
+def _strength_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
+    """Strengths along a logarithmic axis; models, and strengths with 0 or ∞ among them, at equal distances."""
+    import altair as alt
+
+    numbers = pd.to_numeric(values, errors="coerce")
+    if (np.isfinite(numbers) & (numbers > 0)).all():
+        axis = alt.Axis(values=sorted(set(numbers)), format="~g" if numbers.max() < 1e6 else "~e", labelOverlap=True)
+        return numbers, alt.X("_x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=12), axis=axis)
+    is_number = pd.api.types.is_numeric_dtype(values)
+    order = values.sort_values() if is_number else values
+    axis = alt.Axis(labelAngle=0 if is_number else -20, labelLimit=round(width / 2))
+    names = list(dict.fromkeys(order.map(_strength_text)))
+    return values.map(_strength_text), _name_axis(names, title, axis, padding=0.4)
+
+
+def _strength_text(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}".replace("inf", "∞")

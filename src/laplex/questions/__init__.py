@@ -1,1 +1,1 @@
-"""What can be asked of vectors. Each question takes Vectors and gives a table; `Embeddings` has them as methods."""
+"""Descriptive questions: functions of Vectors that return tables. `Embeddings` has them as methods."""

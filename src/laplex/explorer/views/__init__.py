@@ -1,1 +1,1 @@
-"""The pages of the explorer. Each answers a question; `show` draws it."""
+"""The pages of the explorer. Each function `show` draws one; `app` lists them."""

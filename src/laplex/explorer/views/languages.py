@@ -1,4 +1,4 @@
-"""How is a word said in another language?"""
+"""The page of translations: the nearest words of another language by CSLS, and the words around both."""
 
 from __future__ import annotations
 
@@ -8,70 +8,62 @@ import pandas as pd
 import streamlit as st
 
 from laplex.embeddings import Embeddings
-from laplex.explorer import address, loading
-from laplex.explorer.coding import Name, call
-from laplex.explorer.grid import Group, Item, List, show_grid
-from laplex.explorer.showing import heading, note, offer, section, table
-from laplex.explorer.translating import translate
+from laplex.explorer import address, loading, showing
+from laplex.questions.similarity import translate
 
-BEST = 12
-HIGH = 35 * (BEST + 1) + 3  # pixels of a table of so many
+BEST_WORDS = 12
+TABLE_HEIGHT = 35 * (BEST_WORDS + 1) + 3  # pixels
 
 
 def show() -> None:
+    """Draw the page."""
     fitted = loading.model()
-    heading("Languages", "The words of another language that are nearest to a word, and the words around both.")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        language = address.language_box(fitted, label="From")
+    showing.heading("Languages", "The words of another language that are nearest to a word, and the words around both.")
+    with address.controls():
+        language = str(address.language_box(fitted, label="From"))
         others = [name for name in fitted.languages if name != language]
-        target = str(st.selectbox("To", others, key="to", bind="query-params", width=address.BOX))
+        target = str(st.selectbox("To", others, key="to", bind="query-params", width=address.BOX_WIDTH))
         word = address.word_box(fitted, language, key="said")
         where = address.slice_boxes(fitted, every=False)
-    frame = translate(fitted, word, language, target, BEST, **where)
+    frame = translate(fitted, word, language, target, BEST_WORDS, **where)
     left, right = st.columns([6, 5], gap="large")
     with left:
-        section(f"“{word}” in {target}")
-        note(
-            "The best by CSLS, which is the cosine less how near a candidate is to everything: words that are near to "
-            "all words fall back. Rank: the place by the cosine alone."
+        showing.section(
+            f"“{word}” in {target}",
+            "Ordered by CSLS: twice the cosine, less the mean cosine of each of the two words with its ten nearest in "
+            "the other language, so that words near to everything come later. Rank: the place by the cosine alone.",
         )
-        table(
-            frame.drop(columns=[*fitted.columns, "word"]),
-            height=HIGH,
-            neighbor=target,
-            csls="CSLS",
-            similarity="cosine",
+        labels = {"neighbor": target, "csls": "CSLS", "similarity": "cosine"}
+        showing.table(frame.drop(columns=[*fitted.columns, "word"]), height=TABLE_HEIGHT, **labels)
+        call = showing.code_of_call(
+            "translate", showing.CodeName("fitted"), word, language, target, k=BEST_WORDS, **where
         )
-        code = call("translate", Name("fitted"), word, language=language, target=target, k=BEST, **where)
-        offer(frame, f"translations {word}", f"from laplex.explorer.translating import translate\n\n{code}", key="said")
+        code = f"from laplex.questions.similarity import translate\n\nframe = {call}"
+        showing.download(frame, f"translations {word}", code, key="said")
     with right:
-        _surroundings(fitted, (word, str(frame["neighbor"].iloc[0])), (str(language), target), where)
+        _surroundings(fitted, {language: word, target: str(frame["neighbor"].iloc[0])}, where)
 
 
-def _surroundings(
-    fitted: Embeddings, words: tuple[str, str], languages: tuple[str, str], where: dict[str, Any]
-) -> None:
-    section("The words around both", "Each in its own language. Click a word to translate it.")
-    frames = [
-        fitted.neighbors(word, BEST, language=language, **where).assign(language=language)
-        for word, language in zip(words, languages)
+def _surroundings(fitted: Embeddings, words: dict[str, str], where: dict[str, Any]) -> None:
+    """The neighbors of a word and of its translation, by language."""
+    showing.section("The words around both", "Each in its own language. Click a word to translate it.")
+    languages = list(words)
+    frames = {
+        language: fitted.neighbors(word, BEST_WORDS, language=language, **where) for language, word in words.items()
+    }
+
+    def pick(word: str, place: int) -> None:
+        st.session_state.update(said=word, language=languages[place], to=languages[1 - place])
+
+    lists = [
+        showing.WordList(title=words[language], note=language, language=language, items=showing.similar_words(frame))
+        for language, frame in frames.items()
     ]
-
-    def turn(word: str, list: int) -> None:
-        st.session_state.update(said=word, language=languages[list], to=languages[1 - list])
-
-    lists = [_around(frame, word, language) for frame, word, language in zip(frames, words, languages)]
-    show_grid([Group(title="", lists=lists)], key="around", languages=languages, pick=turn)
-    asked = [
-        call("fitted.neighbors", word, k=BEST, language=language, **where) for word, language in zip(words, languages)
+    showing.grid([showing.ListGroup(title="", lists=lists)], key="around", pick=pick)
+    calls = [
+        showing.code_of_call("fitted.neighbors", word, k=BEST_WORDS, language=language, **where)
+        for language, word in words.items()
     ]
-    code = f"import pandas as pd\n\nframe = pd.concat([\n    {asked[0]},\n    {asked[1]},\n])"
-    offer(pd.concat(frames), f"around {words[0]}", code, key="around")
-
-
-def _around(frame: pd.DataFrame, word: str, language: str) -> List:
-    items = [
-        Item(word=neighbor, share=max(0.0, similarity), value=f"{similarity:.2f}", mark="")
-        for neighbor, similarity in zip(frame["neighbor"].astype(str), frame["similarity"].astype(float).tolist())
-    ]
-    return List(title=word, note=language, items=items)
+    code = f"import pandas as pd\n\nframe = pd.concat([\n    {calls[0]},\n    {calls[1]},\n])"
+    frame = pd.concat([frame.assign(language=language) for language, frame in frames.items()])
+    showing.download(frame, f"around {words[languages[0]]}", code, key="around")

@@ -1,8 +1,7 @@
-"""What does a word mean, here and there, then and now?"""
+"""The page of a word: its neighbors by slice, its frequency, its distances, passages, and its edges in the prior."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -12,23 +11,18 @@ import streamlit as st
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
-from laplex.explorer import address, loading
-from laplex.explorer.coding import Name, call, literal
-from laplex.explorer.grid import by_slice, show_grid
-from laplex.explorer.passages import typical_passages
-from laplex.explorer.showing import draw, heading, offer, plain, section
-from laplex.plots.network import edges
-from laplex.report import choosing
+from laplex.explorer import address, loading, showing
+from laplex.reports import choosing, describing
 
-WIDE, HIGH = 440, 250  # pixels of a chart
-LISTS = 24  # slices whose neighbors are shown at once
-INTEGERS = ("n", "clusters_one", "clusters_two")
+CHART_SIZE: dict[str, Any] = {"width": 440, "height": 250}  # pixels
+MAX_LISTS = 24  # slices whose neighbors are shown at once
 
 
 def show() -> None:
+    """Draw the page."""
     fitted = loading.model()
-    heading("Word", "A word is known by the words that are used like it. Where those differ, its meaning does.")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+    showing.heading("Word", "The words that are used like a word show what it means in each slice.")
+    with address.controls():
         language = address.language_box(fitted)
         word = address.word_box(fitted, language)
         where = address.slice_boxes(fitted)
@@ -36,75 +30,68 @@ def show() -> None:
     _neighbors(fitted, word, language, where, k)
     left, right = st.columns(2, gap="large")
     with left:
-        _counts(fitted, word, language)
+        _frequency(fitted, word, language)
     with right:
         _distance(fitted, word, language)
     _passages(fitted, word, language)
-    _graph(fitted, word, language, where)
-
-
-def slices_of(fitted: Embeddings, where: dict[str, Any]) -> list[int]:
-    """The slices that are shown; those with most text, if there are too many."""
-    chosen = fitted.chosen(where)
-    if len(chosen) > LISTS:
-        st.caption(
-            f"{len(chosen):,} slices: choose some by their values to see all of them. The first {LISTS} are shown."
-        )
-    return chosen[:LISTS]
+    _prior(fitted, word, language, where)
 
 
 def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], k: int) -> None:
     frame = fitted.neighbors(word, k, language=language, **where)
-    section(f"Words used like “{word}”")
-    shown = slices_of(fitted, where)
-    columns = list(fitted.columns)
-    if len(shown) > 1:
+    showing.section(f"Words used like “{word}”")
+    slices = fitted.chosen(where)
+    if len(slices) > MAX_LISTS:
+        st.caption(f"The first {MAX_LISTS} of {len(slices):,} slices. Choose values of the columns to see others.")
+        slices = slices[:MAX_LISTS]
+    if len(slices) > 1:
         st.html(
             '<p class="note"><b style="color: #e57a22">Orange</b>: a neighbor in this slice only. '
-            "Faint: in all of them. The bar and the number are the cosine similarity. Click a word to look at it.</p>"
+            "Faint: a neighbor in all slices. The bar and the number are the cosine similarity. "
+            "Click a word to look at it.</p>"
         )
-    keys = [fitted.rows.slices.keys[slice] for slice in shown]
-    wanted = frame[[tuple(row) in set(keys) for row in frame[columns].itertuples(index=False)]] if columns else frame
+    columns = list(fitted.columns)
+    keys = {fitted.rows.slices.keys[slice]: slice for slice in slices}
+    shown = frame[[tuple(row) in keys for row in frame[columns].itertuples(index=False)]] if columns else frame
     index = fitted.language(language)
     uses = fitted.counts[index][:, fitted.id(word, index)]
-    counts = {", ".join(key): int(uses[slice]) for slice, key in zip(shown, keys)}
-    ordered = [name for name in columns if name not in where and name in choosing.ordered_columns(fitted)]
+    counts = {", ".join(key): int(uses[slice]) for key, slice in keys.items()}
     free = [name for name in columns if name not in where]
-    across = ordered[0] if ordered else free[-1] if free else columns[-1] if columns else None
-    groups = by_slice(wanted, columns, across, counts)
-    languages = [language] * max(len(group["lists"]) for group in groups)
-    show_grid(groups, key="neighbors", languages=languages, pick=_look_at)
-    code = call("fitted.neighbors", word, k=k, language=language, **where)
-    offer(frame, f"neighbors {word}", code, key="neighbors")
+    ordered = [name for name in free if name in choosing.ordered_columns(fitted)]
+    across = next(iter([*ordered, *free[::-1], *columns[::-1]]), None)
+    groups = showing.neighbors_by_slice(shown, columns, across, counts, language)
+
+    def pick(word: str, _: int) -> None:
+        st.session_state["word"] = word
+
+    showing.grid(groups, key="neighbors", pick=pick)
+    code = showing.code_of_call("fitted.neighbors", word, k=k, language=language, **where)
+    showing.download(frame, f"neighbors {word}", code, key="neighbors")
 
 
-def _look_at(word: str, _: int) -> None:
-    st.session_state["word"] = word
-
-
-def _counts(fitted: Embeddings, word: str, language: str | None) -> None:
+def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
     if len(fitted.slices) < 2:
         st.caption(f"{fitted.count(word, language):,} occurrences")
         return
     frame = count_frame(fitted, word, language)
-    section("How often", f"{int(frame['count'].sum()):,} occurrences, for each million running words of a slice.")
+    showing.section(
+        "How often", f"{int(frame['count'].sum()):,} occurrences. The chart has occurrences per million words."
+    )
     ordered = choosing.ordered_columns(fitted)
-    shown = frame.drop(columns="tokens")
     if ordered and len(frame) > 2:
         others = [name for name in fitted.columns if name != ordered[0]]
         color = others[0] if len(others) == 1 else None
-        chart = plots.lines(shown, x=ordered[0], y="per_million", color=color, width=WIDE, height=HIGH)
+        shown = frame.drop(columns="tokens")
+        chart = plots.lines(shown, x=ordered[0], y="per_million", color=color, **CHART_SIZE)
     else:
-        named = shown.assign(
-            slice=[", ".join(map(str, key)) for key in shown[list(fitted.columns)].itertuples(index=False)]
-        )
-        chart = plots.bars(named[["slice", "per_million", "count"]], x="per_million", y="slice", panels=[], width=WIDE)
-    draw(chart, alt=f"Occurrences of {word} per million words by slice")
+        named = frame[["per_million", "count"]].assign(slice=describing.slice_names(fitted))
+        chart = plots.bars(named, x="per_million", y="slice", panels=[], width=CHART_SIZE["width"])
+    showing.chart(chart, f"Occurrences of {word} per million words by slice")
     index = fitted.language(language)
-    code = f"counts = fitted.counts[{index}]\nframe = fitted.slices.assign(\n    word={literal(word)},"
-    code += f"\n    count=counts[:, fitted.id({literal(word)}, {index})],\n    tokens=counts.sum(1),\n)"
+    code = f"counts = fitted.counts[{index}]\nframe = fitted.slices.assign(\n    word={word!r},"
+    code += f"\n    count=counts[:, fitted.id({word!r}, {index})],\n    tokens=counts.sum(1),\n)"
     code += '\nframe = frame.assign(per_million=1e6 * frame["count"] / frame["tokens"].clip(1))'
-    offer(frame, f"counts {word}", code, key="counts")
+    showing.download(frame, f"counts {word}", code, key="counts")
 
 
 def count_frame(fitted: Embeddings, word: str, language: str | None) -> pd.DataFrame:
@@ -117,133 +104,97 @@ def count_frame(fitted: Embeddings, word: str, language: str | None) -> pd.DataF
 
 
 def _distance(fitted: Embeddings, word: str, language: str | None) -> None:
-    compared, ordered = choosing.compared_columns(fitted), choosing.ordered_columns(fitted)
-    groups = [name for name in compared if name not in ordered]
+    """How far the groups are apart, by period; or whichever of the two there is."""
+    ordered, groups = choosing.ordered_columns(fitted), choosing.group_columns(fitted)
     if groups and ordered:
         _distance_along(fitted, word, language, groups[0], ordered[0])
     elif groups:
-        section(f"How far apart the values of {groups[0]} are")
+        showing.section("How far apart", f"The distance between the vectors of “{word}” at two values of {groups[0]}.")
         frame = fitted.distance(word, groups[0], language=language)
-        draw(plots.bars(frame, y=groups[0], panels=[], width=WIDE), alt=f"Distance of {word}")
-        offer(
-            frame,
-            f"distance {word}",
-            call("fitted.distance", word, across=groups[0], language=language),
-            key="distance",
-        )
+        chart = plots.bars(frame, y=groups[0], panels=[], width=CHART_SIZE["width"])
+        showing.chart(chart, f"Distance of {word}")
+        code = showing.code_of_call("fitted.distance", word, across=groups[0], language=language)
+        showing.download(frame, f"distance {word}", code, key="distance")
     elif ordered:
-        section("How it changed", f"The similarity of “{word}” to itself at the first {ordered[0]}.")
+        showing.section("How it changed", f"The similarity of “{word}” to itself at the first {ordered[0]}.")
         frame = fitted.trajectory(word, along=ordered[0], language=language)
-        draw(plots.lines(frame, x=ordered[0], width=WIDE, height=HIGH), alt=f"Change of {word}")
-        offer(
-            frame,
-            f"trajectory {word}",
-            call("fitted.trajectory", word, along=ordered[0], language=language),
-            key="path",
-        )
+        showing.chart(plots.lines(frame, x=ordered[0], **CHART_SIZE), f"Change of {word}")
+        code = showing.code_of_call("fitted.trajectory", word, along=ordered[0], language=language)
+        showing.download(frame, f"trajectory {word}", code, key="path")
 
 
 def _distance_along(fitted: Embeddings, word: str, language: str | None, across: str, along: str) -> None:
-    section(
+    showing.section(
         f"How far apart, by {along}",
         f"The distance between the vectors of “{word}” at two values of {across}. Higher: used more differently.",
     )
-    frame: Any = fitted.distance(word, across, along, language=language)
-    code = call("fitted.distance", word, across=across, along=along, language=language)
-    measured = "distance"
-    if loading.text() is not None and st.toggle(
-        "With intervals (takes a while the first time)", key="intervals", bind="query-params"
-    ):
-        cluster = cluster_box(across, "distance_cluster")
-        with st.spinner("Reading the text to see how sure that is …"):
-            frame = loading.tested_distance(str(loading.folder()), word, across, along, cluster, language)
-        code = call(
-            "fitted.distance",
-            word,
-            across=across,
-            along=along,
-            interval=0.9,
-            cluster=cluster,
-            min_clusters=loading.FEW_CLUSTERS,
-            language=language,
-        )
+    options: dict[str, Any] = {"across": across, "along": along, "language": language}
+    label = "With intervals (takes a while the first time)"
+    if loading.text() is not None and st.toggle(label, key="intervals", bind="query-params"):
+        cluster = address.cluster_box(across, "distance_cluster")
+        options |= {"interval": loading.INTERVAL, "cluster": cluster, "min_clusters": loading.MIN_CLUSTERS_OF_WORD}
+        with st.spinner("Reading the text to estimate how certain that is …"):
+            frame = loading.ask("distance", word, **options)
         measured = "estimate"
-        st.caption("Estimate without sampling noise, and 90% intervals. Zero: no difference can be told from chance.")
-        if lacking := list(dict.fromkeys(frame.loc[frame["estimate"].isna(), along].astype(str))):
-            st.caption(plain(f"Nothing for {', '.join(lacking)}: too few use the word there to say how sure it is."))
-            if len(lacking) == frame[along].nunique():
+        st.caption("Estimates without sampling noise, with 90% intervals. Zero: no difference beyond chance.")
+        if missing := list(dict.fromkeys(frame.loc[frame["estimate"].isna(), along].astype(str))):
+            st.caption(
+                showing.escape_markdown(f"Nothing for {', '.join(missing)}: too few speakers use the word there.")
+            )
+            if len(missing) == frame[along].nunique():
                 return
-    shown = frame.drop(columns=[name for name in INTEGERS if name in frame])
-    draw(
-        plots.lines(
-            shown, x=along, y=measured, color=across if shown[across].nunique() > 1 else None, width=WIDE, height=HIGH
-        ),
-        alt=f"Distance of {word} by {along}",
+    else:
+        frame, measured = fitted.distance(word, **options), "distance"
+    shown = frame.drop(columns=["n", "clusters_one", "clusters_two"], errors="ignore")
+    color = across if shown[across].nunique() > 1 else None
+    chart = plots.lines(shown, x=along, y=measured, color=color, **CHART_SIZE)
+    showing.chart(chart, f"Distance of {word} by {along}")
+    showing.download(
+        frame, f"distance {word}", showing.code_of_call("fitted.distance", word, **options), key="distance"
     )
-    offer(frame, f"distance {word}", code, key="distance")
-
-
-def cluster_box(column: str, key: str) -> str | None:
-    """Who speaks: the column whose values are drawn together."""
-    names = loading.clusters(column)
-    if not names:
-        return None
-    likely = loading.likely_cluster(column)
-    none = "each document on its own"
-    options = [*names, none]
-    chosen = st.selectbox(
-        "Who speaks",
-        options,
-        index=options.index(likely) if likely else len(names),
-        key=key,
-        bind="query-params",
-        help="Texts by the same speaker are alike. Naming the column with the speakers keeps one talkative speaker "
-        "from looking like a difference between groups.",
-        width=260,
-    )
-    return None if chosen == none else str(chosen)
 
 
 def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
     tokens = loading.text()
-    section("In the text", "Passages whose words are most typical of the word in that slice. Rare words are left out.")
+    showing.section(
+        "In the text", "Passages with words that are typical of its use in that slice. Rare words are left out."
+    )
     if tokens is None:
-        st.caption(plain(f"Not here: {loading.missing_text()}"))
+        st.caption(showing.escape_markdown(f"Not here: {loading.missing_text()}"))
         return
     index = fitted.language(language)
     uses = fitted.counts[index][:, fitted.id(word, index)]
-    keys = [", ".join(key) or "all" for key in fitted.rows.slices.keys]
-    used: Sequence[int] = [slice for slice in range(len(keys)) if uses[slice]]
-    if not used:
+    slices = {name: slice for slice, name in enumerate(describing.slice_names(fitted)) if uses[slice]}
+    if not slices:
         return
-    best = max(used, key=lambda slice: int(uses[slice]))
-    slice = best
-    if len(used) > 1:
-        options = [keys[slice] for slice in used]
-        chosen = st.selectbox("Slice", options, index=used.index(best), key="passages", bind="query-params", width=260)
-        slice = used[options.index(str(chosen))]
-    passages = typical_passages(fitted, tokens, word, slice, index)
+    name = max(slices, key=lambda name: int(uses[slices[name]]))
+    if len(slices) > 1:
+        names = list(slices)
+        name = st.selectbox("Slice", names, index=names.index(name), key="passages", bind="query-params", width=260)
+    slice = slices[name]
+    passages = loading.typical_passages(fitted, tokens, word, slice, index)
     lines = [
-        f'<p class="passage">{escape(found.left)} <mark>{escape(found.word)}</mark> {escape(found.right)}</p>'
-        for found in passages
+        f'<p class="passage">{escape(passage.left)} <mark>{escape(passage.word)}</mark> {escape(passage.right)}</p>'
+        for passage in passages
     ]
     st.html("".join(lines))
-    code = "import pandas as pd\n\nfrom laplex.explorer.passages import typical_passages\n"
-    code += "from laplex.provenance import tokens_of\n\n"
-    asked = call("typical_passages", Name("fitted"), Name("tokens_of(fitted)"), word, slice=slice, language=index)
-    offer(pd.DataFrame(passages), f"passages {word}", f"{code}frame = pd.DataFrame({asked})", key="passages")
+    arguments = (showing.CodeName("fitted"), showing.CodeName("tokens_of(fitted)"), word)
+    call = showing.code_of_call("typical_passages", *arguments, slice=slice, language=index)
+    code = "import pandas as pd\n\nfrom laplex.explorer.loading import typical_passages\n"
+    code += f"from laplex.fitting.provenance import tokens_of\n\nframe = pd.DataFrame({call})"
+    showing.download(pd.DataFrame(passages), f"passages {word}", code, key="passages")
 
 
-def _graph(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any]) -> None:
-    opened = st.expander("What the prior joins it to", key="graph", on_change="rerun", bind="query-params")
-    if not opened.open:
+def _prior(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any]) -> None:
+    box = st.expander("What the prior joins it to", key="graph", on_change="rerun", bind="query-params")
+    if not box.open:
         return
-    with opened:
+    with box:
         try:
-            draw(plots.graph(fitted, word, language=language, **where), alt=f"{word} in the graph of the prior")
-            st.caption("Vectors that the model believes to be alike before it reads. Wider lines are stronger beliefs.")
-            asked = call("edges", Name("fitted"), word, language=language, **where)
-            code = f"from laplex.plots.network import edges\n\nframe = {asked}"
-            offer(edges(fitted, word, language=language, **where), f"graph {word}", code, key="edges")
+            chart = plots.graph(fitted, word, language=language, **where)
+            showing.chart(chart, f"{word} in the graph of the prior")
+            st.caption("Vectors that the prior assumes to be alike. The wider a line, the stronger the assumption.")
+            call = showing.code_of_call("lx.plots.graph", showing.CodeName("fitted"), word, language=language, **where)
+            showing.download(chart.frame, f"graph {word}", f"frame = {call}.frame", key="edges")
         except LaplexError as error:
-            st.caption(plain(str(error)))
+            st.caption(showing.escape_markdown(str(error)))

@@ -1,0 +1,193 @@
+"""What training changes, and what every engine has in common: the vectors, Adagrad's accumulators, an epoch.
+
+The CPU, Torch and rank engines all start from a `State` and leave their result in it, so that a run can change its
+engine, be saved or be merged with that of another process without either knowing how the other works.
+
+P parameters, T fixed targets behind them, D dimensions, W dimensions padded to whole cache lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from laplex.model.graph import Graph
+from laplex.model.problem import Problem
+
+FLOATS_PER_CACHE_LINE = 16
+INITIAL_ACCUMULATOR = 1e-3  # a row that no gradient has touched still has it at the end
+FINAL_RATE = 1e-4  # the last step size as a share of the first
+ROWS_PER_BATCH = 10_000  # rows that are copied at once, since a copy of all would take too much memory
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the text."""
+
+    number: int
+    of: int  # number of epochs of the whole run, over which the step size falls linearly
+    rate: float  # step size at the start of the first epoch
+    seed: int
+    threads: int
+
+    def rate_at(self, share: float) -> float:
+        """The step size after a share of this epoch."""
+        return self.rate * max(1.0 - (self.number + share) / self.of, FINAL_RATE)
+
+    def seed_of(self, piece: int) -> int:
+        """A seed for the random numbers of one piece of the text."""
+        return ((self.seed * 1_000_003 + self.number) * 1_000_003 + piece) & (2**63 - 1)
+
+
+class Engine(Protocol):
+    """What the loop over epochs, and the merging of ranks, ask of an engine. It works on the `State` it was given."""
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces that the text is cut into; a run may stop and resume between two of them."""
+        ...
+
+    def compile(self) -> None:
+        """Compile what has to be compiled, so that it is not part of the time of an epoch."""
+        ...
+
+    def run(
+        self,
+        epoch: Epoch,
+        report: Callable[[float], None],
+        begin: int = 0,
+        seconds: float = math.inf,
+        end: int | None = None,
+    ) -> tuple[int, NDArray[np.float64]]:
+        """Train on the pieces from `begin` up to `end` of an epoch's order, or until `seconds` have passed.
+
+        Returns the piece to resume from, and (3) the number of tokens read, the log likelihood of a sample of them,
+        and the size of that sample.
+        """
+        ...
+
+    def pull(self) -> None:
+        """Copy what is on a device or on other ranks into the state."""
+        ...
+
+    def push(self, rows: NDArray[np.int64]) -> None:
+        """Copy rows that were changed in the state to wherever the engine works on them."""
+        ...
+
+
+@dataclass(eq=False)
+class State:
+    """Vectors and Adagrad's accumulators. Rows of `memory` begin at cache lines; what pads them stays zero."""
+
+    memory: NDArray[np.float32]  # (P + T, W)
+    dimensions: int
+    accumulator: NDArray[np.float32]  # (P + T) running sums of mean squared gradients
+
+    @classmethod
+    def initial(cls, problem: Problem, seed: int) -> State:
+        """Small random vectors, the same for all slices of a word, with the fixed targets behind them."""
+        rows = problem.parameters + len(problem.graph.targets)
+        width = -(-problem.dimensions // FLOATS_PER_CACHE_LINE) * FLOATS_PER_CACHE_LINE
+        state = cls(aligned_zeros(rows, width), problem.dimensions, np.full(rows, INITIAL_ACCUMULATOR, np.float32))
+        random = np.random.default_rng([seed, 0])
+        order = np.argsort(problem.initial_row, kind="stable")
+        sorted_rows = problem.initial_row[order]
+        for row in range(0, int(problem.initial_row.max(initial=-1)) + 1, ROWS_PER_BATCH):
+            size = min(ROWS_PER_BATCH, len(problem.slot) - row), problem.dimensions
+            values = (random.random(size, np.float32) - 0.5) / problem.dimensions
+            members = order[slice(*np.searchsorted(sorted_rows, [row, row + ROWS_PER_BATCH]))]
+            for start in range(0, len(members), ROWS_PER_BATCH):  # a word has a member for every slice
+                batch = members[start : start + ROWS_PER_BATCH]
+                state.theta[batch] = values[problem.initial_row[batch] - row]
+        if len(problem.graph.targets):
+            state.theta[problem.parameters :] = problem.graph.targets
+        return state
+
+    @property
+    def theta(self) -> NDArray[np.float32]:
+        """(P + T, D) The vectors, in place."""
+        return self.memory[:, : self.dimensions]
+
+    @property
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """Everything that has to be saved to resume a run."""
+        return {"theta": self.memory, "accumulator": self.accumulator}
+
+    def copy(self) -> State:
+        """A state of its own with the same values."""
+        return State(self.memory.copy(), self.dimensions, self.accumulator.copy())
+
+    def first(self, rows: int) -> State:
+        """The state of the first rows, in the same memory."""
+        return State(self.memory[:rows], self.dimensions, self.accumulator[:rows])
+
+    def unpadded(self, parameters: int) -> NDArray[np.float32]:
+        """(P, D) The vectors without padding and targets, moved together within `memory`, whose rows are then lost."""
+        flat = self.memory.reshape(-1)
+        for row in range(0, parameters, ROWS_PER_BATCH):
+            batch = self.theta[row : min(row + ROWS_PER_BATCH, parameters)].copy()
+            flat[row * self.dimensions : row * self.dimensions + batch.size] = batch.reshape(-1)
+        return flat[: parameters * self.dimensions].reshape(parameters, self.dimensions)
+
+    def log_prior(self, graph: Graph) -> float:
+        """The log prior of the vectors under a graph, up to its constant."""
+        total = 0.0
+        for row in range(0, len(graph), ROWS_PER_BATCH):
+            rows = slice(row, min(row + ROWS_PER_BATCH, len(graph)))
+            total += float(graph.diagonal[rows] @ _squared_norm(self.theta[rows]))
+        for edge in range(0, graph.edges, ROWS_PER_BATCH):
+            edges = slice(edge, edge + ROWS_PER_BATCH)
+            difference = self.memory.take(graph.second[edges], 0)
+            difference *= -graph.sign[edges, None].astype(np.float32)
+            difference += self.memory.take(graph.first[edges], 0)
+            total += float(graph.weight[edges] @ _squared_norm(difference))
+        return float(-0.5 * total)
+
+    def fill(self, graph: Graph) -> None:
+        """Move the rows that no gradient has touched to their exact optimum under the prior, all others held fixed."""
+        untouched = np.flatnonzero(self.accumulator[: len(graph)] == np.float32(INITIAL_ACCUMULATOR))
+        if len(untouched):
+            _solve(graph, self.theta, untouched)
+
+
+def aligned_zeros(rows: int, width: int) -> NDArray[np.float32]:
+    """Zeros whose rows begin at cache lines, if `width` is a multiple of a line or divides it."""
+    memory = np.zeros(rows * width + FLOATS_PER_CACHE_LINE, np.float32)
+    first = -(memory.ctypes.data // 4) % FLOATS_PER_CACHE_LINE
+    return memory[first : first + rows * width].reshape(rows, width)
+
+
+def _squared_norm(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    norms: NDArray[np.float64] = np.einsum("ij,ij->i", vectors, vectors).astype(np.float64)
+    return norms
+
+
+def _solve(graph: Graph, theta: NDArray[np.float32], rows: NDArray[Any]) -> None:
+    """Set `rows` of θ, behind whose parameters stand the graph's targets, to the optimum given all other rows.
+
+    For each row i among them: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
+    """
+    place = np.full(len(theta), -1)
+    place[rows] = np.arange(len(rows))
+    mutual = ~graph.directed
+    one = np.concatenate([graph.first, graph.second[mutual]])
+    two = np.concatenate([graph.second, graph.first[mutual]])
+    weight = np.concatenate([graph.weight, graph.weight[mutual]])
+    sign = np.concatenate([graph.sign, graph.sign[mutual]])
+    unknown = (one < len(graph)) & (place[one] >= 0)
+    one, two, weight, sign = place[one[unknown]], two[unknown], weight[unknown], sign[unknown]
+    diagonal = graph.diagonal[rows] + np.bincount(one, weight, len(rows))
+    inner = place[two] >= 0
+    matrix = sparse.csc_array(
+        (-sign[inner] * weight[inner], (one[inner], place[two[inner]])), shape=(len(rows), len(rows))
+    ) + sparse.diags_array(np.where(diagonal > 0, diagonal, 1.0), format="csc")
+    known = sparse.csr_array((sign[~inner] * weight[~inner], (one[~inner], two[~inner])), shape=(len(rows), len(theta)))
+    used = np.unique(known.indices)
+    theta[rows] = splu(matrix.tocsc()).solve(known[:, used] @ theta[used].astype(np.float64))

@@ -1,0 +1,104 @@
+"""Provenance of a model: its text, versions, machine and command.
+
+The text is kept by reference: the folder of its tokens, and their hash. What the settings of someone else's model say
+is shown, and never run.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from laplex.embeddings import Embeddings
+from laplex.errors import InputError, StorageError
+from laplex.runtime import storage
+from laplex.text.tokens import Tokens
+
+_COMMAND: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
+_MODEL_ARGUMENTS = ("vary", "likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
+
+
+@contextmanager
+def record_command(arguments: Sequence[str]) -> Iterator[None]:
+    """Record in models that are fitted meanwhile that `laplex` was run with these arguments."""
+    token = _COMMAND.set(tuple(arguments))
+    try:
+        yield
+    finally:
+        _COMMAND.reset(token)
+
+
+def fit_environment(engine: str) -> dict[str, Any]:
+    """The versions, the machine and the command of a fit."""
+    machine = {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()}
+    versions = storage.versions("torch") if engine == "torch" else storage.versions()
+    return {"versions": versions, "machine": machine, "command": list(_COMMAND.get())}
+
+
+def command_of(settings: Mapping[str, Any]) -> str:
+    """The command line that fitted a model; empty if there was none."""
+    arguments = settings.get("command")
+    return shlex.join(["laplex", *map(str, arguments)]) if arguments and isinstance(arguments, list) else ""
+
+
+def call_of(settings: Mapping[str, Any]) -> str:
+    """The Python call that fits such a model, from its settings; empty for vectors that were not fitted."""
+    model, training, tokens = (part_of(settings, name) for name in ("model", "training", "tokens"))
+    if not (model and training and tokens):
+        return ""
+    arguments = {name: model[name] for name in _MODEL_ARGUMENTS if name in model}
+    vocabulary = {name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)}
+    choices = {name: value for name, value in training.items() if value is not None}
+    prior = re.sub(r"(^| \+ )(\w+\()", r"\1lx.\2", str(model.get("prior")))
+    return (
+        f"lx.fit(lx.Model({_arguments(arguments)}, prior={prior}), "
+        f"corpus, lx.Training({_arguments(choices)}), {_arguments(vocabulary)})"
+    )
+
+
+def part_of(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The settings of the model, its training or its text; empty for vectors that were not fitted."""
+    part = settings.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _arguments(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def tokens_of(fitted: Embeddings, tokens: Tokens | None = None) -> Tokens:
+    """The tokens that a model was fitted on: those given, if they are the same, or those in the folder it names."""
+    known = fitted.settings.get("tokens")
+    if not known:
+        raise InputError("these vectors were not fitted here, so there is no text to test them with")
+    if "ranks" in known:
+        return _complete_tokens(fitted, tokens, known["ranks"])
+    if tokens is None:
+        try:
+            tokens = Tokens(storage.load(known["folder"], "tokens"))
+        except StorageError as error:
+            raise InputError(f"the text of this model is needed, but {error}: give it as tokens=") from None
+    if tokens.digest != known["digest"]:
+        raise InputError(
+            f'the tokens in "{tokens.folder}" are not those that the model was fitted on: give those as tokens='
+        )
+    return tokens
+
+
+def _complete_tokens(fitted: Embeddings, tokens: Tokens | None, ranks: int) -> Tokens:
+    """The complete text of a model that several processes fitted, each with a part of it."""
+    if tokens is None:
+        raise InputError(
+            f"{ranks} processes fitted this model, each with a part of the text: give all of it as "
+            "tokens=lx.Tokens.of(corpus, ...), read with the same settings"
+        )
+    for one, two in zip(fitted.rows.vocabularies, tokens.vocabularies, strict=False):
+        if one.words != two.words or (one.counts != two.counts).any():
+            raise InputError(f'the tokens in "{tokens.folder}" are not all that the model was fitted on')
+    return tokens

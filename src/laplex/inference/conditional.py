@@ -1,0 +1,389 @@
+"""The posterior of some vectors while all others and the contexts are held: its prior, its maximum, its curvature.
+
+Vectors that move together form a VectorBlock, whose Gaussian prior given the rest of θ is
+
+    log p(x | rest) = −½ tr xᵀ Q x + tr pullᵀ x + constant,   Q the block's part of L + D.
+
+With h a context, K P(w) the negatives of word w at a position,
+
+    log p(x | text) = Σ_where the word stands log σ(x·h) + K P(w) Σ_everywhere log σ(−x·h) + log p(x | rest),
+
+which has one maximum. Newton's steps are halved until the log posterior rises. The curvature is that of some of the
+contexts, chosen in proportion to what they add to it; the log posterior and its gradient are those of all of them.
+
+With few occurrences the maximum is nearer to zero than the mean is, in each of many dimensions: a little in each, but
+much in the length. So a Gaussian q is fitted for which KL(q ‖ posterior) is least: there the posterior's gradient is
+zero on average, and the precision is the average of its curvature,
+
+    E_q ∇ log p(x | text) = 0,    Σ⁻¹ = E_q [−∇² log p(x | text)].
+
+A score x·h is Gaussian under q, and the logistic function is a mixture of normal distribution functions (their scales
+twice those of Kolmogorov's distribution), so that expectations are sums. Of many contexts a sample says how the
+expectations differ from what is known at the maximum.
+S slices, w words of a block, n vectors of a block (rows that are tied share one), k vectors evaluated at once,
+m contexts, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, stats
+from scipy.special import expit, ndtr
+
+from laplex.embeddings import Embeddings
+from laplex.errors import InputError, LaplexError
+from laplex.inference.statistics import Contexts
+from laplex.inference.units import Floats, Ints
+
+CURVATURE_CONTEXTS = 20_000  # that make up the curvature of a side, or all if there are fewer
+CONTEXTS_PER_CHUNK = 65_536  # whose scores are held at once
+MAX_EVALUATIONS = 100  # of the log posterior of a block
+TOLERANCE = 1e-6  # squared distance to the maximum, or to the mean, for each number, in standard deviations
+GAUSSIAN_CONTEXTS = 5_000  # of a side of a cell, from which the Gaussian is fitted
+MAX_GAUSSIAN_ROUNDS = 200
+MIXTURE_PARTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCell:
+    """A word in a slice, and the place of its vector in the block."""
+
+    word: int
+    slice: int
+    place: int
+
+
+@dataclass(frozen=True, eq=False)
+class VectorBlock:
+    """Vectors that move together, and their prior given all others."""
+
+    words: Sequence[int]
+    place: Ints  # (w, S) the vector of each word in each slice
+    cells: Sequence[BlockCell]  # all whose text is about these vectors
+    vectors: Floats  # (n, D)
+    precision: Floats  # (n, n) Q
+    pull: Floats  # (n, D)
+
+    def log_prior(self, vectors: Floats) -> float:
+        """log p(x | rest) up to a constant."""
+        return float(((self.pull - 0.5 * self.precision @ vectors) * vectors).sum())
+
+    def log_prior_gradient(self, vectors: Floats) -> Floats:
+        """(n, D) The gradient of `log_prior`."""
+        return np.asarray(self.pull - self.precision @ vectors)
+
+    def hessian(self, curvature: Floats) -> Floats:
+        """(n D, n D) Minus the second derivatives of the log posterior, from those of the log likelihood (n, D, D)."""
+        size = curvature.shape[1]
+        hessian = np.kron(self.precision, np.eye(size))
+        for i, part in enumerate(curvature):
+            hessian[i * size : (i + 1) * size, i * size : (i + 1) * size] += part
+        return np.asarray(hessian)
+
+
+def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]) -> list[VectorBlock]:
+    """A block for each set of words."""
+    slices = range(len(fitted.rows.slices))
+    slots = np.array([fitted.slots(language, slice) for slice in slices]).T  # (V, S)
+    requested = np.unique(slots[np.unique([word for words in sets for word in words])])
+    rows = np.flatnonzero(np.isin(fitted.slot, requested))
+    _check_rows(fitted, language, rows)
+    rows = rows[np.argsort(fitted.slot[rows], kind="stable")]
+    graph = fitted.graph
+    edges = np.flatnonzero(np.isin(graph.first, requested) | np.isin(graph.second, requested))
+    return [_block(fitted, language, words, slots[list(words)], rows, edges) for words in sets]
+
+
+def _check_rows(fitted: Embeddings, language: int, rows: Ints) -> None:
+    """Raise InputError if a row is not a word of the language: tied to a context, it cannot move while that is held."""
+    first, last = fitted.rows.words(language, 0).start, fitted.rows.words(language, len(fitted.rows.slices) - 1).stop
+    for row in rows[(rows < first) | (rows >= last)][:1]:
+        name, role, _ = fitted.rows.name(int(row))
+        what = "a context" if role == "context" else "a word of another language"
+        raise InputError(f'a word that is asked about is tied to "{name}", {what}: there is no posterior of it alone')
+
+
+def _block(
+    fitted: Embeddings, language: int, words: Sequence[int], slots: NDArray[np.int32], rows: Ints, edges: Ints
+) -> VectorBlock:
+    """The block of some words, of which `slots` (w, S) are the parameters; `rows` are sorted by theirs."""
+    parameters, place = np.unique(slots, return_inverse=True)
+    inside = [np.arange(*np.searchsorted(fitted.slot[rows], [slot, slot + 1])) for slot in parameters]
+    start, size = fitted.rows.word_start(language, 0), len(fitted.rows.vocabularies[language])
+    cells = []
+    for row in rows[np.concatenate(inside)]:
+        slice, word = divmod(int(row) - start, size)
+        cells.append(BlockCell(word, slice, int(np.searchsorted(parameters, fitted.slot[row]))))
+    precision, pull = _prior_given_rest(fitted, parameters, edges)
+    vectors = fitted.theta[parameters].astype(np.float64)
+    return VectorBlock(list(words), place.reshape(slots.shape), cells, vectors, precision, pull)
+
+
+def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: Ints) -> tuple[Floats, Floats]:
+    """(n, n) The vectors' part of L + D, and (n, D) the pull of all other vectors, which are held."""
+    graph = fitted.graph
+    edges = edges[np.isin(graph.first[edges], parameters) | np.isin(graph.second[edges], parameters)]
+    weight, sign, directed = graph.weight[edges], graph.sign[edges], graph.directed[edges]
+    ends = [end[edges] for end in (graph.first, graph.second)]
+    inside = [np.isin(end, parameters) for end in ends]
+    place = [np.searchsorted(parameters, end).clip(max=len(parameters) - 1) for end in ends]
+    if (directed & inside[0] & inside[1]).any():
+        raise InputError("directed edges between vectors are a penalty, not a prior: there is no posterior of them")
+    precision = np.diag(graph.diagonal[parameters].astype(np.float64))
+    pull = np.zeros((len(parameters), fitted.dimensions))
+    for one, two in ((0, 1), (1, 0)):
+        moves = inside[one] & ~(directed & (one == 1))  # the second end of a directed edge feels nothing
+        np.add.at(precision, (place[one][moves], place[one][moves]), weight[moves])
+        both, one_end = moves & inside[two], moves & ~inside[two]
+        np.add.at(precision, (place[one][both], place[two][both]), -(weight * sign)[both])
+        np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * _vectors_at(fitted, ends[two][one_end]))
+    return precision, pull
+
+
+def _vectors_at(fitted: Embeddings, ends: Ints) -> Floats:
+    """The vectors at the ends of edges: parameters, or fixed targets behind them."""
+    free = ends < len(fitted.graph)
+    vectors = np.empty((len(ends), fitted.dimensions))
+    vectors[free] = fitted.theta[ends[free]]
+    if not free.all():
+        vectors[~free] = fitted.graph.targets[ends[~free] - len(fitted.graph)]
+    return vectors
+
+
+def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str | None = None) -> list[str]:
+    """List the given words and those that an edge of the prior joins to one of them as words.
+
+    Args:
+        fitted: The model.
+        words: Some words.
+        language: Their language, if the model has several.
+
+    Returns:
+        The words themselves, then the others.
+
+    Example:
+        posterior(fitted, joined_words(fitted, "health"), coupled=True)
+    """
+    index = fitted.language(language)
+    ids = fitted.ids(words, index)
+    slots = np.array([fitted.slots(index, slice) for slice in range(len(fitted.rows.slices))])  # (S, V)
+    parameters = np.unique(slots[:, ids])
+    graph = fitted.graph
+    ends = [
+        there[np.isin(here, parameters)] for here, there in ((graph.first, graph.second), (graph.second, graph.first))
+    ]
+    joined = np.flatnonzero(np.isin(slots, np.concatenate(ends)).any(0))
+    names = fitted.rows.vocabularies[index].words
+    return [names[i] for i in dict.fromkeys([*ids, *joined.tolist()])]
+
+
+@dataclass(frozen=True, eq=False)
+class BlockContexts:
+    """What the text says about the words of some blocks."""
+
+    occurrences: Mapping[tuple[int, int], Contexts]  # by word and slice
+    background: Sequence[Contexts]  # by slice
+    negatives: Mapping[int, float]  # of each word at a position: K P(w)
+
+
+class NotConvergedError(LaplexError):
+    """The maximum of a posterior was not found."""
+
+
+class Maximum:
+    """Newton's method for a block: `trial` is the next point, and `update` takes the derivatives there."""
+
+    def __init__(self, block: VectorBlock) -> None:
+        self.block = block
+        self.trial = self.point = block.vectors
+        self.value = -np.inf
+        self.covariance: Floats | None = None  # at the maximum, once it is reached
+        self._step = np.zeros_like(block.vectors)
+        self._expected_rise = 0.0  # of the step, at first order
+        self._step_size = 1.0
+        self._evaluations_left = MAX_EVALUATIONS
+
+    def update(self, value: float, gradient: Floats, curvature: Floats) -> None:
+        """Take the log likelihood at the trial point, its gradient (n, D) and minus its Hessian (n, D, D)."""
+        value += self.block.log_prior(self.trial)
+        self._evaluations_left -= 1
+        if not np.isfinite(value) and self.value == -np.inf:
+            raise InputError("the vectors or the contexts of the model are not finite numbers")
+        rounding = 1e-6 * abs(value)  # contexts are in single precision
+        if np.isfinite(value) and value >= self.value + 1e-4 * self._step_size * self._expected_rise - rounding:
+            self.point, self.value, self._step_size = self.trial, value, 1.0
+            self._set_step(gradient + self.block.log_prior_gradient(self.trial), curvature)
+        else:
+            self._step_size /= 2
+        if self.covariance is None:
+            if not self._evaluations_left:
+                raise NotConvergedError(
+                    f"the maximum was not found at {MAX_EVALUATIONS} points: the vectors of the model are too far from "
+                    f"it (the longest is {np.linalg.norm(self.block.vectors, axis=1).max():.3g}); fit it with a lower "
+                    "rate"
+                )
+            self.trial = self.point + self._step_size * self._step
+
+    def _set_step(self, gradient: Floats, curvature: Floats) -> None:
+        """Set the next step, or if it is a small one, take it and end."""
+        hessian = self.block.hessian(curvature)
+        try:
+            factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            raise InputError("the prior and the text leave a direction free: give the model a Ridge") from None
+        self._step = linalg.cho_solve(factor, gradient.reshape(-1)).reshape(gradient.shape)
+        self._expected_rise = float((gradient * self._step).sum())
+        if self._expected_rise <= TOLERANCE * gradient.size:
+            self.point = self.point + self._step
+            self.covariance = linalg.cho_solve(factor, np.eye(gradient.size), overwrite_b=True)
+
+
+def find_maxima(
+    blocks: Sequence[VectorBlock], text: BlockContexts, report: Callable[[], None] = lambda: None
+) -> list[Maximum]:
+    """The maxima of blocks, found side by side, so that the background is read for all of them at once."""
+    maxima = [Maximum(block) for block in blocks]
+    while moving := [maximum for maximum in maxima if maximum.covariance is None]:
+        derivatives = log_likelihoods([maximum.block for maximum in moving], [m.trial for m in moving], text)
+        for maximum, values in zip(moving, derivatives):
+            maximum.update(*values)
+        report()
+    return maxima
+
+
+def log_likelihoods(
+    blocks: Sequence[VectorBlock], points: Sequence[Floats], text: BlockContexts
+) -> list[tuple[float, Floats, Floats]]:
+    """For each block the log likelihood at a point, its gradient, and minus its second derivatives."""
+    value = np.zeros(len(blocks))
+    gradient = [np.zeros_like(point) for point in points]
+    curvature = [np.zeros((*point.shape, point.shape[1])) for point in points]
+    for slice, background in enumerate(text.background):
+        cells = [(i, cell) for i, block in enumerate(blocks) for cell in block.cells if cell.slice == slice]
+        if not cells:
+            continue
+        vectors = np.array([points[i][cell.place] for i, cell in cells])
+        for (i, cell), vector, against in zip(cells, vectors, logistic_derivatives(background, vectors, -1)):
+            rate = text.negatives[cell.word]
+            (towards,) = logistic_derivatives(text.occurrences[cell.word, slice], vector[None], 1)
+            value[i] += towards[0] + rate * against[0]
+            gradient[i][cell.place] += towards[1] + rate * against[1]
+            curvature[i][cell.place] += towards[2] + rate * against[2]
+    return list(zip(value.tolist(), gradient, curvature))
+
+
+def logistic_derivatives(contexts: Contexts, vectors: Floats, sign: int) -> list[tuple[float, Floats, Floats]]:
+    """For each vector x: Σ log σ(±x·h) over contexts h, its gradient (D), and minus its second derivatives (D, D)."""
+    narrow = vectors.astype(np.float32)
+    value, gradient = np.zeros(len(vectors)), np.zeros(vectors.shape)
+    bend = np.empty((len(vectors), len(contexts)), np.float32)  # σ(1−σ)
+    for first in range(0, len(contexts), CONTEXTS_PER_CHUNK):
+        chunk = slice(first, first + CONTEXTS_PER_CHUNK)
+        h = contexts.vectors[chunk]
+        scores = narrow @ h.T  # (k, chunk)
+        weight = contexts.weight if isinstance(contexts.weight, float) else contexts.weight[chunk]
+        small = np.exp(-np.abs(scores))
+        log_sigma = np.minimum(sign * scores, np.float32(0.0)) - np.log1p(small)
+        residual = np.where(sign * scores > 0, small, np.float32(1.0)) / (1 + small)  # σ(∓x·h)
+        value += (log_sigma * weight).sum(1, dtype=np.float64)
+        gradient += sign * ((residual * weight).astype(np.float32) @ h)
+        bend[:, chunk] = residual * (1 - residual) * weight
+    return [(float(value[i]), gradient[i], _curvature(contexts.vectors, bend[i])) for i in range(len(vectors))]
+
+
+def _curvature(h: NDArray[np.float32], bend: NDArray[np.float32]) -> Floats:
+    """(D, D) Σ bend h hᵀ, from contexts chosen in proportion to `bend` if there are many."""
+    if len(h) > CURVATURE_CONTEXTS:
+        total = float(bend.sum(dtype=np.float64))
+        chance = np.minimum(bend * np.float32(CURVATURE_CONTEXTS / max(total, 1e-30)), np.float32(1.0))
+        chosen = np.flatnonzero(np.random.default_rng([1, 7]).random(len(h), np.float32) < chance)
+        h, bend = h[chosen], bend[chosen] / chance[chosen]
+    scaled = h * np.sqrt(bend)[:, None]
+    return np.asarray((scaled.T @ scaled).astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Contexts of a cell, where the word stands or of the background, and their scores at the maximum."""
+
+    place: int
+    sign: int
+    h: Floats  # (m, D)
+    weight: Floats  # (m)
+    residual: Floats  # (m) σ(∓x·h) at the maximum
+    bend: Floats  # (m) σ(1−σ)
+
+
+def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: BlockContexts) -> tuple[Floats, Floats]:
+    """Mean and covariance of the Gaussian nearest to a posterior, from the maximum and the covariance there."""
+    sides = []
+    for cell in block.cells:
+        occurrences, background = text.occurrences[cell.word, cell.slice], text.background[cell.slice]
+        for contexts, sign, rate in ((occurrences, 1, 1.0), (background, -1, text.negatives[cell.word])):
+            if len(contexts):
+                sides.append(_sample_side(contexts, cell.place, mode[cell.place], sign, rate))
+    size = mode.shape[1]
+    before = at_mode = linalg.inv(covariance)
+    mean = mode
+    for _ in range(MAX_GAUSSIAN_ROUNDS):
+        gradient, precision = -block.precision @ (mean - mode), at_mode.copy()
+        for side in sides:
+            inside = slice(side.place * size, (side.place + 1) * size)
+            scores, variance = side.h @ mean[side.place], ((side.h @ covariance[inside, inside]) * side.h).sum(1)
+            residual, bend = expected_logistic(-side.sign * scores, variance)
+            gradient[side.place] += side.sign * (side.weight * (residual - side.residual)) @ side.h
+            precision[inside, inside] += (side.h * (side.weight * (bend - side.bend))[:, None]).T @ side.h
+        before = precision = 0.5 * (before + precision)  # half way, or it may swing to and fro
+        try:
+            factor = linalg.cho_factor(precision, lower=True)
+        except linalg.LinAlgError:
+            break
+        step = linalg.cho_solve(factor, gradient.reshape(-1)).reshape(mode.shape)
+        variances, covariance = np.diag(covariance), linalg.cho_solve(factor, np.eye(mode.size))
+        mean = mean + step
+        if (gradient * step).sum() <= TOLERANCE * mode.size and abs(np.diag(covariance) / variances - 1).max() < 1e-3:
+            return mean, covariance
+    raise NotConvergedError('the Gaussian nearest to it was not found: write center="mode"')
+
+
+def _sample_side(contexts: Contexts, place: int, vector: Floats, sign: int, rate: float) -> _Side:
+    """The contexts of a side or a sample of them, in proportion to what they add to the curvature and to the sum."""
+    h = contexts.vectors
+    weight: Floats = np.broadcast_to(np.asarray(contexts.weight, np.float64), len(h)) * rate
+    if len(h) > GAUSSIAN_CONTEXTS:
+        sigma = expit(h @ vector.astype(np.float32))
+        bend = sigma * (1 - sigma) * weight
+        share = 0.5 * bend / max(bend.sum(), 1e-30) + 0.5 * weight / weight.sum()
+        chance = np.minimum(1.0, GAUSSIAN_CONTEXTS * share)
+        chosen = np.flatnonzero(np.random.default_rng([1, 9]).random(len(h)) < chance)
+        h, weight = h[chosen], weight[chosen] / chance[chosen]
+    wide = h.astype(np.float64)
+    return _Side(place, sign, wide, weight, *expected_logistic(-sign * (wide @ vector), np.zeros(len(wide))))
+
+
+@cache
+def _normal_mixture() -> tuple[Floats, Floats]:
+    """Weights and scales of normal distribution functions that add up to the logistic one (within 2e-4)."""
+    nodes, weights = np.polynomial.legendre.leggauss(MIXTURE_PARTS)
+    return weights / 2, 2 * stats.kstwobign.ppf((nodes + 1) / 2)
+
+
+def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """(m), (m) E σ(s) and E σ(s)(1 − σ(s)) of Gaussian scores s.
+
+    >>> sigma, bend = expected_logistic(np.array([0.0, 1.0]), np.array([4.0, 0.0]))
+    >>> sigma.round(3).tolist(), bend.round(3).tolist()
+    ([0.5, 0.731], [0.151, 0.197])
+    """
+    sigma, bend = np.zeros_like(mean), np.zeros_like(mean)
+    for weight, scale in zip(*_normal_mixture()):
+        wide = np.sqrt(scale * scale + variance)
+        z = mean / wide
+        sigma += weight * ndtr(z)
+        bend += weight / np.sqrt(2 * np.pi) * np.exp(-0.5 * z * z) / wide
+    return sigma, bend

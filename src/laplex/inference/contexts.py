@@ -1,0 +1,148 @@
+"""Contexts that have not seen the labels, which tests need, and the precision of the prior along a difference.
+
+Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices, on
+demand; the result is kept in the cache.
+
+The precision of a contrast is the curvature of the prior along the direction x in which the vectors of a word at one
+value of a column move by ½ and those at the other by −½ (or at several values by given amounts): xᵀ(L + D)x, with L and
+D of the graph. Two groups of strength λ1 under a ridge λ0 have λ1 + λ0/2. V words, S slices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from laplex.embeddings import Embeddings, load
+from laplex.errors import InputError, StorageError
+from laplex.fitting.fit import fit
+from laplex.fitting.provenance import tokens_of
+from laplex.inference.units import Floats
+from laplex.model.model import Model
+from laplex.model.priors.prior import Ridge, saved_priors
+from laplex.runtime import storage
+from laplex.runtime.display import say
+from laplex.text.tokens import Tokens, cache_folder
+
+# The kind that the manifest of a label-free fit in the cache has; the folder is pooled-<key>. `laplex cache` lists it.
+POOLED_KIND = "pooled"
+ENGINE = "cpu"  # with one thread, the only one that gives the same bytes each time
+SHARED = ("likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
+
+
+def ridge_strength(settings: dict[str, Any]) -> float:
+    """The strength of the model's Ridge if it is one number, else that of the default."""
+    ridges = (prior.ridge(described) for prior, described in saved_priors(settings))
+    strengths = [ridge for ridge in ridges if ridge is not None and not math.isnan(ridge)]
+    return sum(strengths) if strengths else 1.0
+
+
+def pooled(
+    fitted: Embeddings, tokens: Tokens | None = None, *, threads: int | None = 1, quiet: bool = False
+) -> Embeddings:
+    """Fit the model without labels: one vector a word, on the whole text, with the same likelihood.
+
+    The result is kept in the cache, under a hash of everything that decides it: the tokens, the settings, the engine
+    and its number of threads, and the versions of laplex and of what it computes with.
+
+    Args:
+        fitted: The model whose text, likelihood and training options are taken.
+        tokens: The text, if it is no longer where the model was fitted on it.
+        threads: How many threads fit it. One gives the same bytes each time; several are faster, and do not. None
+            takes all processors.
+        quiet: Whether to say nothing on the way.
+
+    Returns:
+        A model without slices. It is `fitted` itself if that has no slices and a Ridge alone for a prior.
+
+    Example:
+        free = pooled(fitted, threads=8)
+        contrast(fitted, "party", cluster="senator", pooled=free)
+    """
+    tokens = tokens_of(fitted, tokens)
+    parts = list(saved_priors(fitted.settings))
+    if not fitted.columns and len(parts) == 1 and parts[0][0].ridge(parts[0][1]) is not None:
+        return fitted
+    identity = pooled_identity(fitted, tokens, threads)
+    key = hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=10).hexdigest()
+    folder = cache_folder() / f"pooled-{key}"
+    if storage.exists(folder):
+        try:
+            return load(folder, kind=POOLED_KIND)
+        except StorageError as error:
+            say(f"{error}; it is fitted again", quiet=quiet)
+    say("fitting contexts that do not know the labels (once for these tokens and settings)", quiet=quiet)
+    model = Model(prior=Ridge(identity["ridge"]), **identity["model"])
+    free = fit(model, tokens, quiet=quiet, holdout=0.0, **identity["training"])
+    free.save(folder, kind=POOLED_KIND)
+    return free
+
+
+def pooled_identity(fitted: Embeddings, tokens: Tokens, threads: int | None) -> dict[str, Any]:
+    """Everything that decides the label-free fit of a model."""
+    model, training, versions = fitted.settings["model"], fitted.settings["training"], storage.versions()
+    options = {name: training[name] for name in ("epochs", "rate", "seed", "block", "drawn")}
+    return {
+        "format": storage.VERSION,
+        "versions": {name: versions[name] for name in ("laplex", "numpy", "numba")},
+        "tokens": tokens.digest,
+        "model": {name: model[name] for name in SHARED},
+        "ridge": ridge_strength(fitted.settings),
+        "training": options | {"engine": ENGINE, "threads": threads},
+    }
+
+
+def check_pooled(given: Embeddings, fitted: Embeddings) -> Embeddings:
+    """The given model, if it is one without labels, of the same text; InputError if not."""
+    if given.columns:
+        raise InputError(f"pooled= has vectors that vary by {', '.join(given.columns)}: fit it with vary=[]")
+    digest, expected = (model.settings.get("tokens", {}).get("digest") for model in (given, fitted))
+    if digest is None or (digest != expected and expected):  # a model of several processes has no hash of all the text
+        raise InputError("pooled= was not fitted on the tokens of this model")
+    return given
+
+
+def step_precision(
+    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
+) -> Floats:
+    """(V) The precision of a contrast, and at least that of the ridge alone.
+
+    Vectors that do not vary by the column would have the ridge alone to hold them together.
+    """
+    ridge = ridge_strength(fitted.settings) * sum(x * x for x in at.values())
+    return np.maximum(contrast_precision(fitted, column, at, language, where), ridge)
+
+
+def contrast_precision(
+    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any] | None = None
+) -> Floats:
+    """(V) The prior's curvature if slices with the values of `where` move by what `at` says; zeros if none do."""
+    size = len(fitted.rows.vocabularies[language])
+    if column not in fitted.columns:
+        return np.zeros(size)
+    graph, slices = fitted.graph, fitted.rows.slices
+    place = slices.columns.index(column)
+    moves = set(fitted.chosen({name: value for name, value in (where or {}).items() if name in fitted.columns}))
+    parameters = len(graph) + len(graph.targets)
+    x = np.zeros(parameters)
+    word = np.full(parameters, -1)
+    for slice, key in enumerate(slices.keys):
+        slots = fitted.slots(language, slice)
+        word[slots] = np.arange(size)
+        if slice in moves:
+            np.add.at(x, slots, at.get(key[place], 0.0))
+    first, second = word[graph.first], word[graph.second]
+    ends, others = x[graph.first], x[graph.second]
+    same = first == second
+    within = graph.weight * (ends - graph.sign * others) ** 2
+    total = np.zeros(size + 1)  # the last place is for what is no word of this language
+    np.add.at(total, np.where(same, first, -1), within)
+    np.add.at(total, np.where(same, -1, first), graph.weight * ends**2)
+    np.add.at(total, np.where(same, -1, second), graph.weight * others**2)
+    np.add.at(total, word[: len(graph)], graph.diagonal * x[: len(graph)] ** 2)
+    return total[:size]

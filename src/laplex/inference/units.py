@@ -1,0 +1,126 @@
+"""Sampling units: documents gathered by cluster (a speaker, say) and label, and what all of inference checks alike.
+
+A cluster with documents under two labels is two units with one cluster number.
+U units, M documents, G labels.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from laplex.embeddings import Embeddings
+from laplex.errors import InputError, check_interval, quote
+from laplex.questions.change import ordered_column
+from laplex.text.periods import positions
+from laplex.text.tokens import Tokens
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Documents sorted by unit."""
+
+    documents: Ints  # those that are read
+    start: Ints  # (U + 1) where the documents of each unit begin
+    cluster: Ints  # (U) from 0
+    label: Ints  # (U) index into `labels`
+    labels: list[str]
+
+    @classmethod
+    def group(cls, documents: Ints, cluster: Ints, label: Ints, labels: list[str]) -> Units:
+        """Units from the cluster and the label of each document, sorted by cluster, then label."""
+        cells, unit = np.unique(cluster * len(labels) + label, return_inverse=True)
+        start = np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=len(cells)))])
+        numbers = np.unique(cells // len(labels), return_inverse=True)[1]
+        return cls(documents[np.argsort(unit, kind="stable")], start, numbers, cells % len(labels), labels)
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    @property
+    def nested(self) -> bool:
+        """Whether every cluster has one label only."""
+        return int(self.cluster.max()) + 1 == len(self)
+
+    def relabel(self, label: Ints, labels: list[str]) -> Units:
+        """Units with other labels (U), those of a cluster that now have the same one taken together."""
+        cluster, label = (np.repeat(values, np.diff(self.start)) for values in (self.cluster, label))
+        return Units.group(self.documents, cluster, label, labels)
+
+
+def gather(tokens: Tokens, column: str, cluster: str | None, language: int, where: Mapping[str, Any]) -> Units:
+    """The units of a column: documents, or the values of another column."""
+    if cluster == column:
+        raise InputError(f'cluster="{cluster}" is the column that is compared: name the one that says who speaks')
+    chosen = (tokens.languages == language) & (np.diff(tokens.offsets) > 0)
+    for name, value in where.items():
+        values = tokens.values(name)
+        if str(value) not in values:
+            raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')
+        chosen &= tokens.codes(name) == values.index(str(value))
+    documents = np.flatnonzero(chosen)
+    label = tokens.codes(column)[documents].astype(np.int64)
+    if len(np.unique(label)) < 2:
+        raise InputError(f'column "{column}" has one value only in these documents: there is nothing to compare')
+    clusters = documents if cluster is None else tokens.codes(cluster)[documents].astype(np.int64)
+    return Units.group(documents, clusters, label, tokens.values(column))
+
+
+def determining_columns(tokens: Tokens, column: str) -> list[str]:
+    """The columns each value of which has one value of `column` only, those with the fewest values first.
+
+    A column with hardly fewer values than there are documents says nothing about who speaks, nor does one that is
+    the same thing under another name.
+    """
+    label = tokens.codes(column).astype(np.int64)
+    size = len(tokens.values(column))
+    determining = []
+    for other in tokens.columns:
+        values = len(tokens.values(other))
+        if other != column and size < values <= tokens.documents // 2:
+            cells = np.unique(tokens.codes(other) * np.int64(size) + label)
+            if len(cells) == len(np.unique(cells // size)):
+                determining.append((values, other))
+    return [name for _, name in sorted(determining)]
+
+
+def warn_of_speakers(tokens: Tokens, column: str) -> None:
+    """Warn if documents are taken for independent though each value of another column has one label only."""
+    for name in determining_columns(tokens, column)[:1]:
+        warnings.warn(
+            f'every value of "{name}" has one value of "{column}" only: documents of one {name} are no independent '
+            f'evidence about "{column}", and far too much will look significant; write cluster="{name}"',
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def positions_on_line(fitted: Embeddings, column: str, values: list[str]) -> Floats:
+    """(G) Numbers for the values of an ordered column: what they are, the middles of periods, or their order.
+
+    A column that is neither numbers nor time needs a Chain in the prior.
+    """
+    line = positions(values)
+    if line is not None:
+        return line
+    if column not in fitted.columns:
+        raise InputError(
+            f'"{column}" has no order: its values {quote(values, 4)} are not all numbers or all periods of time'
+        )
+    ordered_column(fitted, column)
+    return np.arange(len(values), dtype=np.float64)
+
+
+def interval_quantile(interval: float) -> float:
+    """The standard deviations on each side of the mean that hold a share `interval` of a normal distribution."""
+    check_interval(interval)
+    return float(stats.norm.ppf(0.5 + interval / 2))

@@ -1,0 +1,136 @@
+"""The log posterior and its gradient in plain NumPy: the reference for all engines.
+
+    log p(θ | x) = log p(x | θ) + log p(θ),    log p(θ) = −½ Σ a_ij ‖θ_i ∓ θ_j‖² − ½ Σ d_i ‖θ_i‖²
+
+The likelihood is that of `likelihoods.py`. Its negatives enter by their exact expectation, and nothing is subsampled. ρ
+are the word rows of the token's own language and slice, P(w) the noise distribution of that language, or of its words
+that occur in that slice (`present`). A document of one token has no context and contributes nothing. θ is (P, D),
+float64. A directed edge has no density: its cost is counted here, and its gradient is only that on its first end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from laplex.model.graph import Graph
+from laplex.model.likelihoods import SliceText, held_out_batches
+from laplex.model.problem import Problem
+
+Floats = NDArray[np.float64]
+
+
+def log_prior(graph: Graph, theta: Floats) -> float:
+    """log p(θ) up to its constant."""
+    ends = _with_targets(graph, theta)
+    difference = ends[graph.first] - graph.sign[:, None] * ends[graph.second]
+    edges = graph.weight @ (difference * difference).sum(1)
+    return float(-0.5 * edges - 0.5 * graph.diagonal @ (theta * theta).sum(1))
+
+
+def log_prior_gradient(graph: Graph, theta: Floats) -> Floats:
+    """∂ log p / ∂θ_i = −Σ_j a_ij (θ_i ∓ θ_j) − d_i θ_i."""
+    ends = _with_targets(graph, theta)
+    pull = graph.weight[:, None] * (ends[graph.first] - graph.sign[:, None] * ends[graph.second])
+    gradient = -graph.diagonal[:, None] * theta
+    np.subtract.at(gradient, graph.first, pull)
+    back = ~graph.directed & (graph.second < len(graph))
+    np.add.at(gradient, graph.second[back], graph.sign[back, None] * pull[back])
+    return gradient
+
+
+def _with_targets(graph: Graph, theta: Floats) -> Floats:
+    return np.concatenate([theta, graph.targets]) if len(graph.targets) else theta
+
+
+def slice_texts(problem: Problem) -> Iterator[SliceText]:
+    """The text that is trained on, by language and slice."""
+    documents = np.flatnonzero(~problem.held_out & (np.diff(problem.offsets) > 1))
+    for start in np.unique(problem.word_start[documents]):
+        chosen = documents[problem.word_start[documents] == start]
+        language = problem.language[chosen[0]]
+        low, high = problem.vocabulary_start[language : language + 2]
+        context = problem.context_start[chosen[0]]
+        ids, offsets = _concatenate(problem, chosen)
+        windows = problem.likelihood.windows(np.repeat(np.arange(len(chosen)), np.diff(offsets)), problem.window)
+        around = sparse.csr_array((windows.data, ids[windows.indices], windows.indptr), shape=(len(ids), high - low))
+        around.sum_duplicates()
+        yield SliceText(
+            problem.slot[start : start + high - low],
+            problem.slot[context : context + high - low],
+            problem.negatives_of(int(start), int(language)),
+            ids,
+            around,
+        )
+
+
+def _concatenate(problem: Problem, documents: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The words of some documents, and where each document begins among them."""
+    lengths = np.diff(problem.offsets)[documents]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    place = np.repeat(problem.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return problem.ids[place], offsets
+
+
+def log_likelihood(problem: Problem, theta: Floats, texts: list[SliceText] | None = None) -> tuple[float, Floats]:
+    """log p(x | θ) and its gradient."""
+    value = 0.0
+    gradient = np.zeros_like(theta)
+    for text in slice_texts(problem) if texts is None else texts:
+        rho, alpha = theta[text.words], theta[text.contexts]
+        part, d_rho, d_alpha = problem.likelihood.log_likelihood(text, rho, alpha, problem.negatives)
+        value += part
+        np.add.at(gradient, text.words, d_rho)
+        np.add.at(gradient, text.contexts, d_alpha)
+    return value, gradient
+
+
+def log_posterior(problem: Problem, theta: Floats, texts: list[SliceText] | None = None) -> tuple[float, Floats]:
+    """log p(θ | x) up to its constant, and its gradient."""
+    value, gradient = log_likelihood(problem, theta, texts)
+    return value + log_prior(problem.graph, theta), gradient + log_prior_gradient(problem.graph, theta)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutDocuments:
+    """Documents of a problem that a fit is judged by, sorted by language and slice."""
+
+    problem: Problem
+    documents: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, problem: Problem, documents: NDArray[np.bool_] | None = None, most: float = np.inf) -> HeldOutDocuments:
+        """The documents that are held out (or others), and of these the first with about `most` tokens."""
+        lengths = np.diff(problem.offsets)
+        chosen = np.flatnonzero((problem.held_out if documents is None else documents) & (lengths > 1))
+        chosen = chosen[np.cumsum(lengths[chosen]) - lengths[chosen] < most]
+        chosen = chosen[np.argsort(problem.word_start[chosen], kind="stable")]
+        return cls(problem, chosen, *_concatenate(problem, chosen))
+
+    def log_likelihood(self, theta: NDArray[Any], seed: int) -> float:
+        """The mean log likelihood of a token, with negatives that depend on nothing but `seed`.
+
+        Two models of one vocabulary are compared on the same tokens with the same negatives.
+        """
+        problem, total = self.problem, 0.0
+        starts, context_starts = problem.word_start[self.documents], problem.context_start[self.documents]
+        languages = problem.language[self.documents]
+        _, example, noise_of_document = np.unique(
+            languages if problem.present is None else starts, return_index=True, return_inverse=True
+        )
+        noise = [problem.negatives_of(int(starts[i]), int(languages[i])) for i in example]
+        batches = held_out_batches(self.ids, self.offsets, noise, noise_of_document, problem.negatives, seed)
+        for batch in batches:
+            total += float(
+                problem.likelihood.score_tokens(
+                    batch, problem.window, starts, context_starts, lambda rows: theta[problem.slot[rows]]
+                ).sum()
+            )
+        return total / max(len(self.ids), 1)

@@ -1,0 +1,334 @@
+"""Priors on particular words: pairs of a thesaurus or dictionary, translations, given vectors, any graph of words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, quote
+from laplex.lexicons.pairs import read_pairs
+from laplex.lexicons.wordpairs import WordPairs
+from laplex.model.graph import Graph
+from laplex.model.priors.prior import (
+    ByEdge,
+    ByWord,
+    Prior,
+    by_edge,
+    by_word,
+    check_strength,
+    shown,
+)
+from laplex.model.rows import Role, Rows
+from laplex.text import word2vec
+
+Joins = Literal["word-word", "word-context", "context-context"]
+Roles = list[tuple[Role, Role]]
+ROLES: dict[str, Roles] = {
+    "word-word": [("word", "word")],
+    "word-context": [("word", "context"), ("context", "word")],
+    "context-context": [("context", "context")],
+}
+TRANSLATED: Roles = [("word", "word"), ("context", "context")]
+
+
+@dataclass(frozen=True)
+class Pairs(Prior):
+    """Some words are alike, in every slice: −½ Σ_pairs strength · weight · ‖x_v − y_w‖².
+
+    A negative weight makes them unlike: ‖x_v + y_w‖².
+
+    Args:
+        source: The pairs: a file, a list of (word, word) or (word, word, weight), a frame, a networkx graph, or what
+            `lx.lexicons` returns.
+        strength: A number, or a list with one for each pair. Infinite strength makes the vectors the same.
+        joins: Which vectors are alike. "word-word": ρ_v and ρ_w. "word-context": ρ_v and α_w as well as ρ_w and α_v,
+            as for words in each other's definitions (the paper's dictionary model, Proposition 1).
+            "context-context": α_v and α_w.
+        directed: Pull the first word to the second only, as the edges of a networkx DiGraph do.
+        language: The language of the words, if the corpus has several.
+
+    Example:
+        >>> import laplex as lx
+        >>> lx.Pairs([("car", "automobile"), ("hot", "cold", -1.0)], 10.0)
+        Pairs(the list of pairs, 10.0, joins="word-word")
+    """
+
+    source: Any
+    strength: ByEdge = 1.0
+    joins: Joins = "word-word"
+    directed: bool = False
+    language: str | None = None
+
+    in_words = "Words that a lexicon pairs are alike in {vectors} ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        if self.joins not in ROLES:
+            raise InputError(f'joins="{self.joins}": write "word-word", "word-context" or "context-context"')
+        object.__setattr__(self, "source", read_pairs(self.source))
+        object.__setattr__(self, "directed", self.directed or self.source.directed)
+        by_edge(self.strength, len(self.source), self.source.name)
+
+    def graph(self, rows: Rows) -> Graph:
+        language = rows.language(self.language)
+        return _join(rows, self.source, self.strength, ROLES[self.joins], language, language, self.directed)
+
+    def coverage(self, rows: Rows, graph: Graph) -> str:
+        return _coverage(self.source, graph, rows, ROLES[self.joins])
+
+    def __repr__(self) -> str:
+        directed = ", directed=True" if self.directed else ""
+        return f'Pairs({self.source.name}, {shown(self.strength)}, joins="{self.joins}"{directed})'
+
+    @classmethod
+    def sentence(cls, described: Mapping[str, Any]) -> str | None:
+        known = {"word-word": "their word vectors", "word-context": "word and context vectors"}
+        return super().sentence({**described, "vectors": known.get(described.get("joins", ""), "their vectors")})
+
+
+@dataclass(frozen=True)
+class Translations(Prior):
+    """A word and its translation have nearly the same vector, as word and as context, in every slice:
+
+    −½ strength Σ_pairs ‖ρ_A,v − ρ_B,w‖² + ‖α_A,v − α_B,w‖²     (paper, "Cross-lingual PELP").
+
+    Args:
+        source: The pairs, given as for `Pairs`.
+        strength: A number, or a list with one for each pair. With infinite strength, they share one vector.
+        languages: The languages of the first and the second word of a pair. With two languages in the corpus it can
+            be left out: the order that knows more of the words is taken.
+
+    Example:
+        >>> import laplex as lx
+        >>> lx.Translations([("dog", "cane"), ("cat", "gatto")], 100.0, languages=("en", "it"))
+        Translations(the list of pairs, 100.0)
+    """
+
+    source: Any
+    strength: ByEdge = 1.0
+    languages: tuple[str, str] | None = None
+
+    in_words = "Translations have nearly the same vector ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        object.__setattr__(self, "source", read_pairs(self.source))
+        by_edge(self.strength, len(self.source), self.source.name)
+        if self.source.directed:
+            raise InputError(f"{self.source.name} is directed, but translations join both ways: pass an undirected one")
+
+    def graph(self, rows: Rows) -> Graph:
+        return _join(rows, self.source, self.strength, TRANSLATED, *self._languages(rows))
+
+    def _languages(self, rows: Rows) -> tuple[int, int]:
+        if self.languages is not None:
+            one, two = (rows.language(name) for name in self.languages)
+            return one, two
+        if len(rows.vocabularies) != 2:
+            raise InputError(
+                f"translations join two languages, the corpus has {len(rows.vocabularies)}: "
+                'give languages=("en", "it"), and read each text with its language'
+            )
+
+        def known(one: int, two: int) -> int:
+            left, right = rows.vocabularies[one].ids(self.source.left), rows.vocabularies[two].ids(self.source.right)
+            return int(((left >= 0) & (right >= 0)).sum())
+
+        return (0, 1) if known(0, 1) >= known(1, 0) else (1, 0)
+
+    def coverage(self, rows: Rows, graph: Graph) -> str:
+        return _coverage(self.source, graph, rows, TRANSLATED)
+
+    def __repr__(self) -> str:
+        return f"Translations({self.source.name}, {shown(self.strength)})"
+
+
+@dataclass(frozen=True)
+class Anchor(Prior):
+    """Vectors are near given ones that stay fixed: −½ strength Σ_w ‖x_w − u_w‖², in every slice.
+
+    Args:
+        vectors: A file in word2vec's formats, text or binary; or a mapping from words to vectors, such as a dict or
+            gensim's KeyedVectors.
+        strength: A number, or one for each word in a mapping, 0 for the others.
+        on: Whether "words" or "contexts" are near them.
+        language: The language of the words, if the corpus has several.
+
+    Example:
+        >>> import laplex as lx
+        >>> lx.Anchor({"tax": [0.1, 0.2], "health": [0.3, -0.1]}, 10.0)
+        Anchor(2 vectors, 10.0, on="words")
+    """
+
+    vectors: Any
+    strength: ByWord = 1.0
+    on: Literal["words", "contexts"] = "words"
+    language: str | None = None
+
+    in_words = "Vectors stay near those that were given ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength, infinite=False)
+        if self.on not in ("words", "contexts"):
+            raise InputError(f'Anchor(on="{self.on}"): write "words" or "contexts"')
+        if isinstance(self.vectors, (str, os.PathLike)):
+            words, vectors = word2vec.read(self.vectors)
+            object.__setattr__(self, "vectors", dict(zip(words, vectors, strict=True)))
+        if not hasattr(self.vectors, "__contains__") or not hasattr(self.vectors, "__getitem__"):
+            raise InputError(f"{type(self.vectors).__name__} does not map words to vectors: pass a path or a dict")
+
+    def graph(self, rows: Rows) -> Graph:
+        language = rows.language(self.language)
+        vocabulary = rows.vocabularies[language]
+        strengths = by_word(self.strength, vocabulary)
+        words = [word for word in vocabulary if word in self.vectors]
+        if not words:
+            raise InputError(f"none of the {len(vocabulary):,} words of the vocabulary has a vector to be anchored to")
+        vectors = [np.asarray(self.vectors[word], np.float64) for word in words]
+        if len({vector.shape for vector in vectors}) > 1 or not np.isfinite(targets := np.array(vectors)).all():
+            raise InputError("the vectors to be anchored to are not all of one length, or not finite")
+        ids = vocabulary.ids(words)
+        role: Role = "word" if self.on == "words" else "context"
+        starts = list(rows.everywhere(role, language))
+        first = np.concatenate([start + ids for start in starts])
+        second = np.tile(len(rows) + np.arange(len(words)), len(starts))
+        return Graph.of(len(rows), first, second, np.tile(strengths[ids], len(starts)), targets=targets)
+
+    def coverage(self, rows: Rows, graph: Graph) -> str:
+        vocabulary = rows.vocabularies[rows.language(self.language)]
+        return f"{len(graph.targets):,} of {len(vocabulary):,} words have a vector to be anchored to"
+
+    def __repr__(self) -> str:
+        return f'Anchor({len(self.vectors):,} vectors, {shown(self.strength)}, on="{self.on}")'
+
+
+@dataclass(frozen=True)
+class Edges(Prior):
+    """Any graph of words.
+
+    A node is named by a word, (word, role) or (word, role, slice). The role is "word" or "context"; the slice is a
+    tuple of the values of the columns that vary. Without a slice a node stands for the word in every slice, and an
+    edge joins the two words within each. With several languages, a fourth entry names one: ("cane", "word", (), "it").
+
+    Args:
+        source: A graph with named nodes, from `lx.Graph.from_networkx`, `from_frame` or `from_sparse`.
+        strength: A number that multiplies all weights and the diagonal, or a list with one for each edge, which
+            leaves the diagonal as it is.
+
+    Example:
+        >>> import laplex as lx
+        >>> import pandas as pd
+        >>> lx.Edges(lx.Graph.from_frame(pd.DataFrame({"one": ["tax"], "two": ["taxes"]})), 10.0)
+        Edges(1 edges, 10.0)
+    """
+
+    source: Graph
+    strength: ByEdge = 1.0
+
+    in_words = "Words that a given graph joins are alike ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        if not isinstance(self.source, Graph) or self.source.names is None:
+            raise InputError("Edges takes a Graph with named nodes: lx.Graph.from_networkx, from_frame or from_sparse")
+        by_edge(self.strength, self.source.edges, "the graph")
+
+    def graph(self, rows: Rows) -> Graph:
+        source, slices = self.source, len(rows.slices)
+        assert source.names is not None
+        table = np.full((len(source.names), slices), -1, np.int64)  # the rows of each node, one again and again
+        many = np.zeros(len(source.names), bool)  # nodes that stand for a row in each slice
+        for node, name in enumerate(source.names):
+            places = _rows_named(name, rows)
+            if places is not None:
+                table[node], many[node] = places, len(places) > 1
+        known = table[:, 0] >= 0
+        if not known.any():
+            raise InputError(
+                f"none of the {len(known):,} nodes of the graph, such as {source.names and source.names[0]}, is known"
+            )
+        in_all_slices = (many[source.first] | many[source.second])[:, None]
+        used = (known[source.first] & known[source.second])[:, None] & (in_all_slices | (np.arange(slices) == 0))
+        edge = np.nonzero(used)[0]
+        diagonal = np.zeros(len(rows))
+        entered = known[:, None] & (many[:, None] | (np.arange(slices) == 0))
+        np.add.at(diagonal, table[entered], source.diagonal[np.nonzero(entered)[0]])
+        strength = by_edge(self.strength, source.edges, "the graph")
+        return Graph.of(
+            len(rows),
+            table[source.first][used],
+            table[source.second][used],
+            source.weight[edge],
+            sign=source.sign[edge],
+            directed=source.directed[edge],
+            diagonal=diagonal,
+        ).scaled(strength if np.ndim(strength) == 0 else np.asarray(strength)[edge])
+
+    def __repr__(self) -> str:
+        return f"Edges({self.source.edges:,} edges, {shown(self.strength)})"
+
+
+def _join(
+    rows: Rows, pairs: WordPairs, strength: ByEdge, roles: Roles, one: int, two: int, directed: bool = False
+) -> Graph:
+    """Edges between the two words of each pair, of languages `one` and `two`, in all roles and slices."""
+    left, right = rows.vocabularies[one].ids(pairs.left), rows.vocabularies[two].ids(pairs.right)
+    known = np.flatnonzero((left >= 0) & (right >= 0) & ((one != two) | (left != right)))
+    if not len(known):
+        half = int(((left >= 0) | (right >= 0)).sum())
+        raise InputError(
+            f"no pair of {pairs.name} has both words in the vocabulary ({len(rows.vocabularies[one]):,} words; "
+            f"{half:,} of {len(pairs):,} pairs have one): check the language, or lower min_count"
+        )
+    strengths = np.broadcast_to(by_edge(strength, len(pairs), pairs.name), len(pairs))[known]
+    weight = pairs.weight[known]
+    weight = np.where(np.isinf(strengths), np.copysign(np.inf, weight), strengths * weight)
+    starts: NDArray[np.int64] = np.array(list(_starts(rows, roles, one, two)), np.int64)
+    return Graph.of(
+        len(rows),
+        starts[:, :1] + left[known],
+        starts[:, 1:] + right[known],
+        np.tile(np.abs(weight), len(starts)),
+        sign=np.tile(np.where(weight < 0, -1, 1), len(starts)),
+        directed=directed,
+    )
+
+
+def _starts(rows: Rows, roles: Roles, one: int, two: int) -> Iterator[tuple[int, int]]:
+    """The first rows of two languages that pairs join: in every slice, or only once between contexts."""
+    for first, second in roles:
+        for slice in range(1 if first == second == "context" else len(rows.slices)):
+            yield (
+                rows.word_start(one, slice) if first == "word" else rows.context_start(one),
+                rows.word_start(two, slice) if second == "word" else rows.context_start(two),
+            )
+
+
+def _coverage(pairs: WordPairs, graph: Graph, rows: Rows, roles: Roles) -> str:
+    known = graph.edges // len(list(_starts(rows, roles, 0, 0)))
+    return f"{known:,} of {len(pairs):,} pairs of {pairs.name} have both words in the vocabulary"
+
+
+def _rows_named(name: Hashable, rows: Rows) -> list[int] | None:
+    """The rows that a node's name stands for: one, or one for each slice; None if the word is not known."""
+    word, *rest = name if isinstance(name, tuple) else (name,)
+    role: Any = rest[0] if rest else "word"
+    if role not in ("word", "context") or len(rest) > 3:
+        raise InputError(f'a node is named (word, "word" or "context", slice), not {name!r}')
+    language = rows.language(rest[2] if len(rest) > 2 else None)
+    vocabulary = rows.vocabularies[language]
+    if word not in vocabulary:
+        return None
+    starts = list(rows.everywhere(role, language))
+    if len(rest) > 1 and rest[1] not in (None, ()) and role == "word" and rows.slices.columns:
+        key = rest[1] if isinstance(rest[1], tuple) else (rest[1],)
+        key = tuple(str(value) for value in key)
+        if key not in rows.slices.keys:
+            raise InputError(f"there is no slice {key}; there are {quote(rows.slices.keys, 6)}")
+        starts = [starts[rows.slices.keys.index(key)]]
+    return [start + vocabulary[word] for start in starts]

@@ -1,0 +1,330 @@
+"""What every prior shares: its graph, how it is described, tuned and added, and how strengths are given."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, quote
+from laplex.model.graph import Graph
+from laplex.model.rows import Role, Rows
+from laplex.text.vocabulary import Vocabulary
+
+Floats = NDArray[np.float64]
+ByWord: TypeAlias = float | Mapping[str, float]  # a number, or one for each word named; 0 for the others
+ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # or one for two values of a column; 0 for the others
+ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each edge, in the order of the source
+
+
+@dataclass(frozen=True, eq=False)
+class WordPrior:
+    """A prior that joins a word with itself alone, by the same edges between slices for every word.
+
+    Such priors are the ones that say what the vector of a word is in a slice where it does not occur.
+    S slices, V words of all languages.
+    """
+
+    weights: Floats  # (S, S) of edges between slices, zero on the diagonal
+    diagonal: Floats  # (S) the diagonal that all words share
+    words: Floats  # (V) what the diagonal of a word has besides, in every slice
+    contexts: Floats  # (V) the diagonal of context rows
+
+    def __add__(self, other: WordPrior) -> WordPrior:
+        return WordPrior(
+            self.weights + other.weights,
+            self.diagonal + other.diagonal,
+            self.words + other.words,
+            self.contexts + other.contexts,
+        )
+
+    def check_positive_definite(self, rows: Rows) -> None:
+        """Raise an error if the prior says nothing about some vector."""
+        starts = np.cumsum([0, *map(len, rows.vocabularies)])
+
+        def name(word: int, slice: int | None) -> Any:
+            language = int(np.searchsorted(starts, word, "right")) - 1
+            first = rows.context_start(language) if slice is None else rows.word_start(language, slice)
+            return rows.name(first + word - int(starts[language]))
+
+        Graph.of(len(self.contexts), diagonal=self.contexts).check_positive_definite(lambda word: name(word, None))
+        first, second = np.nonzero(np.triu(self.weights))
+        weakest = int(self.words.argmin())
+        slices = Graph.of(len(self.diagonal), first, second, diagonal=self.diagonal + self.words[weakest])
+        slices.check_positive_definite(lambda slice: name(weakest, slice))
+
+
+class Prior(ABC):
+    """What is assumed about the vectors before any text is read. Priors add with `+`.
+
+    A subclass is a frozen dataclass with a method `graph`; the other methods have defaults. A fitted model keeps the
+    description of its prior, a dictionary for each part, so what a saved model needs to know of a prior are class
+    methods that take such a description.
+
+    Attributes:
+        joins_slices: Whether it is about the vectors of one word in several slices, and about nothing else.
+        tuned_by_default: Whether `lx.tune` chooses its strength if it is not told whose strength to choose.
+        usual_strength: The middle of the grid of `lx.tune` where the model's own strength is 0 or infinite.
+        in_words: What it says, as a sentence for reports; names in braces stand for entries of the description.
+
+    Example:
+        >>> import laplex as lx
+        >>> lx.Ridge(1.0) + lx.Groups("party", 100.0)
+        Ridge(strength=1.0, on='all') + Groups(column='party', strength=100.0)
+    """
+
+    joins_slices: ClassVar[bool] = False
+    tuned_by_default: ClassVar[bool] = True
+    usual_strength: ClassVar[float] = 100.0
+    in_words: ClassVar[str | None] = None
+
+    _kinds: ClassVar[dict[str, type[Prior]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Prior._kinds[cls.__name__] = cls
+
+    @abstractmethod
+    def graph(self, rows: Rows) -> Graph:
+        """The prior as edges between rows and a diagonal.
+
+        Args:
+            rows: Which row is which word in which slice.
+
+        Returns:
+            A graph over all rows.
+        """
+
+    def coverage(self, rows: Rows, graph: Graph) -> str | None:
+        """How much of a lexicon is known to the vocabulary, as a sentence; None for a prior without a lexicon.
+
+        Args:
+            rows: The layout that the graph was made for.
+            graph: What `graph(rows)` returned.
+        """
+        return None
+
+    def word_prior(self, rows: Rows) -> WordPrior:
+        """The same prior, word by word; an error for priors that join different words."""
+        raise InputError(
+            'absent="filled" goes with priors that join a word to itself alone (Ridge, Groups, GroupMean and Chain), '
+            f'not with {self!r}: leave it out, or write absent="kept"'
+        )
+
+    @property
+    def parts(self) -> tuple[Prior, ...]:
+        """The priors that this one is the sum of."""
+        return (self,)
+
+    def __add__(self, other: Prior) -> Prior:
+        if not isinstance(other, Prior):
+            return NotImplemented
+        return Sum((*self.parts, *other.parts))
+
+    # Descriptions, which saved models keep
+
+    def describe(self) -> dict[str, Any]:
+        """The prior as JSON: its kind, and those of its settings that are text or a number."""
+        assert is_dataclass(self)
+        described: dict[str, Any] = {"kind": type(self).__name__}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, (str, bool)):
+                described[field.name] = value
+            elif isinstance(value, Real):
+                described[field.name] = float(value) if math.isfinite(value) else "inf"  # JSON has no infinity
+        return described
+
+    @classmethod
+    def sentence(cls, described: Mapping[str, Any]) -> str | None:
+        """What a description says, in a sentence; None if the class does not say."""
+        strength = described.get("strength")
+        if strength is None:
+            shown = "with strengths of their own"
+        else:
+            shown = "with infinite strength: exactly the same" if strength == "inf" else f"strength {strength:g}"
+        return None if cls.in_words is None else cls.in_words.format_map({**described, "strength": shown})
+
+    @classmethod
+    def ridge(cls, described: Mapping[str, Any]) -> float | None:
+        """The strength by which it pulls all vectors to zero, if that is all it does; NaN if it differs by word."""
+        return None
+
+    @classmethod
+    def chained_column(cls, described: Mapping[str, Any]) -> str | None:
+        """The column whose values it joins in their order, if it does."""
+        return None
+
+    @classmethod
+    def group_mean(cls, described: Mapping[str, Any], column: str) -> tuple[float, float] | None:
+        """The strength and the spread of the vectors at the values of a column around their mean, if there is one."""
+        return None
+
+    # Tuning
+
+    @property
+    def is_tunable(self) -> bool:
+        """Whether it has one strength, which can be chosen."""
+        return isinstance(getattr(self, "strength", None), Real)
+
+    @property
+    def tuning_names(self) -> list[str]:
+        """What a grid may call it, the most telling name first and its kind last."""
+        return [type(self).__name__.lower()]
+
+    def tuning_grid(self) -> list[float]:
+        """Strengths to try, a factor of ten apart, around its own."""
+        own = float(getattr(self, "strength", 0.0))
+        middle = own if own > 0 and math.isfinite(own) else self.usual_strength
+        return [10.0**power * middle for power in range(-2, 4)]
+
+    def with_strength(self, strength: float) -> Prior:
+        """The same prior with another strength."""
+        assert is_dataclass(self)
+        return replace(self, strength=strength)
+
+
+class Sum(Prior):
+    """Several priors at once: the union of their edges."""
+
+    def __init__(self, terms: tuple[Prior, ...]) -> None:
+        self._terms = terms
+
+    @property
+    def parts(self) -> tuple[Prior, ...]:
+        return self._terms
+
+    def graph(self, rows: Rows) -> Graph:
+        return Graph.union([term.graph(rows) for term in self._terms])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sum) and self._terms == other._terms
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self._terms))
+
+
+def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Mapping[str, Any]]]:
+    """The class and the description of each part of a fitted model's prior.
+
+    A class that is not defined here, such as a prior of the user's own, is given as `Prior` itself.
+
+    >>> parts = [{"kind": "Ridge", "strength": 1.0}, {"kind": "Chain", "column": "year", "strength": 100.0}]
+    >>> [kind.sentence(part) for kind, part in saved_priors({"model": {"beliefs": parts}})][0]
+    'Vectors are short unless the text says otherwise (strength 1).'
+    """
+    for described in settings.get("model", {}).get("beliefs") or ():
+        yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
+
+
+def check_strength(strength: Any, infinite: bool = True) -> None:
+    """Raise an error unless this is a number from 0, or several of them."""
+    if isinstance(strength, Mapping):
+        values: Any = strength.values()
+    elif isinstance(strength, (Sequence, np.ndarray)) and not isinstance(strength, (str, bytes)):
+        values = strength
+    else:
+        values = (strength,)
+    for value in values:
+        if not isinstance(value, Real) or math.isnan(value) or value < 0:
+            raise InputError(f"a strength is a number from 0, not {value!r}")
+        if math.isinf(value) and not infinite:
+            raise InputError("this strength cannot be infinite")
+
+
+def by_word(strength: ByWord, vocabulary: Vocabulary) -> Floats:
+    """(V) The strength of each word."""
+    if not isinstance(strength, Mapping):
+        return np.full(len(vocabulary), float(strength))
+    if not any(word in vocabulary for word in strength):
+        raise InputError(f"none of the {len(strength):,} words that strengths are given for is in the vocabulary")
+    return np.array([strength.get(word, 0.0) for word in vocabulary], np.float64)
+
+
+def by_values(strength: ByValues, one: str, two: str) -> float:
+    """The strength between two values of a column, named in either order."""
+    if not isinstance(strength, Mapping):
+        return float(strength)
+    return float(strength.get((one, two), strength.get((two, one), 0.0)))
+
+
+def check_values(strength: ByValues, column: str, known: Sequence[str]) -> None:
+    """Raise an error if a strength is given for something other than two values of the column."""
+    for key in strength if isinstance(strength, Mapping) else ():
+        if not isinstance(key, tuple) or len(key) != 2 or not set(key) <= set(known) or key[0] == key[1]:
+            raise InputError(
+                f'a strength is given for {key!r}, which are not two values of "{column}"; it has {quote(known, 12)}'
+            )
+
+
+def by_edge(strength: ByEdge, count: int, name: str) -> float | Floats:
+    """The strength of each edge of a source with `count` of them, or of all."""
+    if isinstance(strength, Real):
+        return float(strength)
+    values = np.asarray(strength, np.float64)
+    if values.shape != (count,):
+        raise InputError(f"{name} has {count:,} edges, and there are {values.size:,} strengths: give one for each")
+    return values
+
+
+def shown(strength: Any) -> str:
+    """A strength as one would write it; of many, their number."""
+    return str(strength) if isinstance(strength, Real) else f"{len(strength):,} strengths"
+
+
+@dataclass(frozen=True)
+class Ridge(Prior):
+    """Vectors are short: −½ strength Σ ‖θ_i‖² over all rows, or only over words or contexts.
+
+    Args:
+        strength: A number, or one for each word as in `{"tax": 10.0, "health": 5.0}`, 0 for the others.
+        on: Whether it holds for "all" vectors, for "words" or for "contexts" only.
+
+    Example:
+        >>> import laplex as lx
+        >>> model = lx.Model(prior=lx.Ridge(1.0, on="words") + lx.Ridge(0.1, on="contexts"))
+    """
+
+    strength: ByWord = 1.0
+    on: Literal["all", "words", "contexts"] = "all"
+
+    tuned_by_default = False
+    usual_strength = 1.0
+    in_words = "{vectors} are short unless the text says otherwise ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength, infinite=False)
+        if self.on not in ("all", "words", "contexts"):
+            raise InputError(f'Ridge(on="{self.on}"): write "all", "words" or "contexts"')
+
+    def graph(self, rows: Rows) -> Graph:
+        diagonal = np.zeros(len(rows))
+        roles: dict[str, tuple[Role, ...]] = {"all": ("word", "context"), "words": ("word",), "contexts": ("context",)}
+        for language, vocabulary in enumerate(rows.vocabularies):
+            entries = by_word(self.strength, vocabulary)
+            for role in roles[self.on]:
+                for start in rows.everywhere(role, language):
+                    diagonal[start : start + len(vocabulary)] = entries
+        return Graph.of(len(rows), diagonal=diagonal)
+
+    def word_prior(self, rows: Rows) -> WordPrior:
+        size = len(rows.slices)
+        entries = np.concatenate([by_word(self.strength, vocabulary) for vocabulary in rows.vocabularies])
+        words, contexts = (entries if self.on in ("all", role) else 0.0 * entries for role in ("words", "contexts"))
+        return WordPrior(np.zeros((size, size)), np.zeros(size), words, contexts)
+
+    @classmethod
+    def sentence(cls, described: Mapping[str, Any]) -> str | None:
+        vectors = {"words": "Word vectors", "contexts": "Context vectors"}.get(described.get("on", "all"), "Vectors")
+        return super().sentence({**described, "vectors": vectors})
+
+    @classmethod
+    def ridge(cls, described: Mapping[str, Any]) -> float:
+        return float(described.get("strength", math.nan))

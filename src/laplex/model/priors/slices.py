@@ -1,0 +1,210 @@
+"""Priors on one word in several slices: it is alike in all groups, or from one time to the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+
+from laplex.errors import InputError
+from laplex.model.graph import Graph
+from laplex.model.priors.prior import (
+    ByValues,
+    Prior,
+    WordPrior,
+    by_values,
+    check_strength,
+    check_values,
+)
+from laplex.model.rows import Rows
+from laplex.text.vocabulary import Vocabulary
+
+
+class _AcrossSlices(Prior):
+    """A prior on the slices that differ in one column alone, the same for every word."""
+
+    column: str
+    joins_slices = True
+
+    @property
+    def tuning_names(self) -> list[str]:
+        return [self.column, *super().tuning_names]
+
+    def word_prior(self, rows: Rows) -> WordPrior:
+        one_word = Rows([Vocabulary(["word"], np.ones(1, np.int64))], rows.slices)  # stands for all of them
+        graph = self.graph(one_word)
+        if np.isinf(graph.weight).any():
+            raise InputError(
+                'absent="filled" takes finite strengths: where a word is always the same, take the column out of vary='
+            )
+        size, nothing = len(rows.slices), np.zeros(sum(map(len, rows.vocabularies)))
+        weights = np.zeros((size, size))
+        np.add.at(weights, (graph.first, graph.second), graph.weight)
+        return WordPrior(weights + weights.T, graph.diagonal[:size], nothing, nothing)
+
+    def _cells(self, rows: Rows) -> list[dict[str, int]]:
+        """For all values of the other columns, the slices by their value of this one."""
+        if self.column not in rows.slices.columns:
+            raise InputError(
+                f'the prior is about "{self.column}", by which vectors do not vary: '
+                f"vary={list(rows.slices.columns)}. Add it there, or take it out of the prior"
+            )
+        return rows.slices.cells(self.column)
+
+
+@dataclass(frozen=True)
+class Groups(_AcrossSlices):
+    """A word means nearly the same in all groups: −½ strength Σ_w Σ_{s<t} ‖ρ_w,s − ρ_w,t‖².
+
+    s and t run over the slices that differ in `column` alone. This is the paper's grouped model.
+
+    Args:
+        column: The column whose values are the groups; one of those that the model varies by.
+        strength: A number, or one for two groups as in `{("D", "R"): 10.0, ("D", "I"): 100.0}`, 0 between the others.
+            Infinite strength makes the vectors the same.
+
+    Example:
+        >>> import laplex as lx
+        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
+    """
+
+    column: str
+    strength: ByValues = 1.0
+
+    in_words = "A word means nearly the same at every value of {column} ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+
+    def graph(self, rows: Rows) -> Graph:
+        cells = self._cells(rows)
+        check_values(self.strength, self.column, rows.slices.values(self.column))
+        joined = [pair for cell in cells for pair in combinations(cell.values(), 2)]
+        weights = [by_values(self.strength, one, two) for cell in cells for one, two in combinations(cell, 2)]
+        return _between_slices(rows, joined, weights)
+
+
+@dataclass(frozen=True)
+class GroupMean(_AcrossSlices):
+    """Group vectors scatter around a mean: the hierarchical model of the paper's Proposition 3.
+
+    ρ_w,s ~ N(ρ_w,0, γ₁⁻¹ I), ρ_w,0 ~ N(0, γ₀⁻¹ I), with γ₁ = strength and γ₀ = spread. With the mean at its maximum,
+    that is a complete graph of weight γ₁²/(γ₀ + Sγ₁) and a diagonal of γ₀γ₁/(γ₀ + Sγ₁), S groups.
+
+    Args:
+        column: The column whose values are the groups; one of those that the model varies by.
+        strength: γ₁, the precision of a group's vector around the mean.
+        spread: γ₀, the precision of the mean around zero.
+
+    Example:
+        >>> import laplex as lx
+        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0, on="contexts") + lx.GroupMean("party", 100.0, 1.0))
+    """
+
+    column: str
+    strength: float = 1.0
+    spread: float = 1.0
+
+    in_words = "The values of {column} scatter around a shared meaning ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength, infinite=False)
+        check_strength(self.spread, infinite=False)
+
+    def graph(self, rows: Rows) -> Graph:
+        joined, weights = [], []
+        diagonal = np.zeros(len(rows))
+        for cell in self._cells(rows):
+            total = self.spread + len(cell) * self.strength
+            if total == 0:
+                continue
+            joined += list(combinations(cell.values(), 2))
+            weights += [self.strength**2 / total] * math.comb(len(cell), 2)
+            _fill(diagonal, rows, cell.values(), self.spread * self.strength / total)
+        return _between_slices(rows, joined, weights, diagonal)
+
+    @classmethod
+    def group_mean(cls, described: Mapping[str, Any], column: str) -> tuple[float, float] | None:
+        return (described["strength"], described["spread"]) if described["column"] == column else None
+
+
+@dataclass(frozen=True)
+class Chain(_AcrossSlices):
+    """A word drifts slowly: −½ strength Σ_w Σ_t ‖ρ_w,t − ρ_w,t+1‖², t running over the values of `column` in order.
+
+    A value that a group lacks is skipped. With `start`, this is the dynamic model of the paper's Proposition 2.
+
+    Args:
+        column: The column whose values have an order; one of those that the model varies by.
+        strength: A number, or one for each step as in `{("2005", "2006"): 100.0, ("2006", "2007"): 10.0}`.
+        start: The γ₀ of the first value alone, −½ start ‖ρ_w,0‖².
+        by_gap: Divide the weight between two neighbors by their distance; for numbers.
+
+    Example:
+        >>> import laplex as lx
+        >>> model = lx.Model(vary=["year"], prior=lx.Ridge(1.0) + lx.Chain("year", 1000.0))
+    """
+
+    column: str
+    strength: ByValues = 1.0
+    start: float | None = None
+    by_gap: bool = False
+
+    in_words = "A word changes slowly from one {column} to the next ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        if self.start is not None:
+            check_strength(self.start, infinite=False)
+
+    def graph(self, rows: Rows) -> Graph:
+        joined, weights = [], []
+        diagonal = np.zeros(len(rows))
+        cells = self._cells(rows)
+        check_values(self.strength, self.column, rows.slices.values(self.column))
+        for cell in cells:
+            for (a, one), (b, two) in pairwise(cell.items()):
+                joined.append((one, two))
+                weights.append(by_values(self.strength, a, b) / (self._gap(a, b) if self.by_gap else 1.0))
+            if self.start is not None:
+                _fill(diagonal, rows, list(cell.values())[:1], self.start)
+        return _between_slices(rows, joined, weights, diagonal)
+
+    def _gap(self, one: str, two: str) -> float:
+        try:
+            return float(two) - float(one)
+        except ValueError:
+            raise InputError(f'Chain(by_gap=True) needs numbers in "{self.column}", not "{one}" and "{two}"') from None
+
+    @classmethod
+    def chained_column(cls, described: Mapping[str, Any]) -> str:
+        column: str = described["column"]
+        return column
+
+
+def _fill(diagonal: Any, rows: Rows, slices: Any, entry: float) -> None:
+    """Give all words of some slices a diagonal entry."""
+    for language in range(len(rows.vocabularies)):
+        for slice in slices:
+            words = rows.words(language, slice)
+            diagonal[words.start : words.stop] = entry
+
+
+def _between_slices(
+    rows: Rows, joined: Sequence[tuple[int, int]], weights: Sequence[float], diagonal: Any = 0.0
+) -> Graph:
+    """Every word with itself, in the given pairs of slices."""
+    pairs = np.array(joined, np.int64).reshape(-1, 2)
+    first, second, weight = [], [], []
+    for language, vocabulary in enumerate(rows.vocabularies):
+        starts = np.array([rows.word_start(language, slice) for slice in range(len(rows.slices))], np.int64)
+        ends = starts[pairs][:, :, None] + np.arange(len(vocabulary))
+        first.append(ends[:, 0].reshape(-1))
+        second.append(ends[:, 1].reshape(-1))
+        weight.append(np.repeat(np.asarray(weights, np.float64), len(vocabulary)))
+    ends_and_weights = (np.concatenate(arrays) for arrays in (first, second, weight))
+    return Graph.of(len(rows), *ends_and_weights, diagonal=diagonal)

@@ -1,0 +1,182 @@
+"""Everything an engine may see, as arrays: text, parameters, prior and likelihood.
+
+An engine knows rows, edges and tokens; it has never heard of parties, years or languages. Rows that are tied are one
+parameter; `slot` says which. With absent="filled", words in slices where they do not occur have none.
+P parameters, R rows, M documents, V words of all languages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.errors import InputError
+from laplex.model.absent import SliceCovariance, eliminate
+from laplex.model.graph import Graph
+from laplex.model.likelihoods import Likelihood
+from laplex.model.model import Model
+from laplex.model.rows import Rows
+from laplex.runtime.display import say
+from laplex.text.tokens import Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The log posterior to be maximized."""
+
+    # the text
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    word_start: NDArray[np.int64]  # (M) first word row of the language and slice of each document
+    context_start: NDArray[np.int64]  # (M) first context row of its language
+    language: NDArray[np.int64]  # (M)
+    held_out: NDArray[np.bool_]  # (M) not to be trained on
+    vocabulary_start: NDArray[np.int64]  # where each language's words begin in the next two, and the end
+    keep: NDArray[np.float32]  # (V) probability that an occurrence is kept
+    noise: NDArray[np.float64]  # (V) the negatives' distribution, one for each language
+    # the parameters
+    slot: NDArray[np.int32]  # (R) row → parameter, −1 for none
+    initial_row: NDArray[np.int64]  # (P) the row of the same word in the first slice, by whose number θ is initialized
+    # the prior
+    graph: Graph  # over parameters
+    parts: dict[str, Graph]  # the same, prior by prior
+    # the likelihood
+    likelihood: Likelihood
+    dimensions: int
+    window: int
+    negatives: int
+    # with absent="filled"
+    present: NDArray[np.bool_] | None = None  # (word rows) those that negatives are drawn from, if not all
+    slice_covariance: SliceCovariance | None = None  # from which vectors of the other rows are computed
+
+    @property
+    def parameters(self) -> int:
+        """P."""
+        return len(self.graph)
+
+    def negatives_of(self, start: int, language: int) -> NDArray[np.float64]:
+        """(V of the language) The negatives' distribution where word rows begin at `start`."""
+        low, high = self.vocabulary_start[language : language + 2].tolist()
+        noise = self.noise[low:high]
+        if self.present is None:
+            return noise
+        shares = noise * self.present[start : start + high - low]
+        distribution: NDArray[np.float64] = shares / max(shares.sum(), 1e-300)
+        return distribution
+
+
+def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed: int, *, quiet: bool = True) -> Problem:
+    """Put the text and the prior into arrays.
+
+    Args:
+        model: The statistical choices.
+        tokens: The text.
+        rows: The layout of the vectors.
+        holdout: The share of documents that are held out.
+        seed: Decides which documents are held out.
+        quiet: Do not say how much of the prior's lexicons is known to the vocabulary.
+    """
+    slices = rows.slices
+    held_out = np.random.default_rng([seed, 1]).random(tokens.documents) < holdout
+    starts = np.concatenate([[0], np.cumsum([len(v) for v in tokens.vocabularies])])
+    languages = tokens.languages.astype(np.int64)
+    keep = [v.subsampling(model.subsample) for v in tokens.vocabularies]
+    noise = [v.noise(model.noise_power) for v in tokens.vocabularies]
+    word_starts = np.array([[rows.word_start(i, s) for s in range(len(slices))] for i in range(len(starts) - 1)])
+    context_starts = np.array([rows.context_start(i) for i in range(len(starts) - 1)])
+    lay_out = _parameters_for_all if model.absent == "kept" else _parameters_for_present
+    return Problem(
+        ids=tokens.ids,
+        offsets=tokens.offsets,
+        word_start=word_starts[languages, slices.of_document],
+        context_start=context_starts[languages],
+        language=languages,
+        held_out=held_out,
+        vocabulary_start=starts,
+        keep=np.concatenate(keep),
+        noise=np.concatenate(noise),
+        **vars(lay_out(model, tokens, rows, quiet)),
+        likelihood=Likelihood.of(model.likelihood),
+        dimensions=model.dimensions,
+        window=model.window,
+        negatives=model.negatives,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Parameters:
+    """The fields of a Problem that depend on which rows have parameters."""
+
+    slot: NDArray[np.int32]
+    initial_row: NDArray[np.int64]
+    graph: Graph
+    parts: dict[str, Graph]
+    present: NDArray[np.bool_] | None = None
+    slice_covariance: SliceCovariance | None = None
+
+
+def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> _Parameters:
+    """Every row has a parameter, which tied rows share."""
+    graphs = [part.graph(rows) for part in model.prior.parts]
+    for part, graph in zip(model.prior.parts, graphs, strict=True):
+        if coverage := part.coverage(rows, graph):
+            say(coverage, quiet=quiet)
+    total = Graph.union(graphs)
+    if len(total.targets) and total.targets.shape[1] != model.dimensions:
+        raise InputError(
+            f"the vectors to be anchored to have {total.targets.shape[1]} dimensions, the model {model.dimensions}"
+        )
+    total.check_positive_definite(rows.name)
+    merged, slot = total.merge_ties()
+    parts: dict[str, Graph] = {}
+    targets = 0
+    for number, (part, graph) in enumerate(zip(model.prior.parts, graphs, strict=True), 1):
+        name = repr(part) if repr(part) not in parts else f"{part!r} ({number})"
+        second = np.where(graph.second >= len(rows), graph.second + targets, graph.second)  # fixed vectors are shared
+        parts[name] = replace(graph, second=second, targets=total.targets).contract(slot, len(merged))
+        targets += len(graph.targets)
+    return _Parameters(slot, _initial_rows(rows, slot, len(merged)), merged, parts)
+
+
+def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> _Parameters:
+    """A word has parameters only in slices where it occurs, if only in text that is held out.
+
+    The prior of the rows without one is kept in the edges between the others.
+    """
+    first, *others = [part.word_prior(rows) for part in model.prior.parts]
+    prior = sum(others, start=first)
+    prior.check_positive_definite(rows)
+    covariance = SliceCovariance.of(prior)
+    slot = np.full(len(rows), -1, np.int32)
+    present, initial_rows = [], []
+    parameters = words = 0
+    for language, vocabulary in enumerate(tokens.vocabularies):
+        occurs = tokens.counts(rows.slices, language) > 0
+        places = np.flatnonzero(occurs)
+        slot[rows.word_start(language, 0) + places] = parameters + np.arange(len(places))
+        initial_rows.append(words + places % len(vocabulary))
+        present.append(occurs.reshape(-1))
+        parameters, words = parameters + len(places), words + len(vocabulary)
+    slot[rows.context_start(0) :] = parameters + np.arange(words)
+    graph = eliminate(prior, covariance, rows, slot, parameters + words, quiet=quiet)
+    return _Parameters(
+        slot,
+        np.concatenate([*initial_rows, words + np.arange(words)]),
+        graph,
+        {repr(model.prior): graph},  # its parts cannot be told apart once rows are eliminated
+        np.concatenate(present),
+        covariance,
+    )
+
+
+def _initial_rows(rows: Rows, slot: NDArray[np.int32], parameters: int) -> NDArray[np.int64]:
+    origin = np.arange(len(rows))
+    for language in range(len(rows.vocabularies)):
+        first = np.array(rows.words(language, 0))
+        for slice in range(len(rows.slices)):
+            origin[rows.word_start(language, slice) :][: len(first)] = first
+    initial_row = np.full(parameters, len(rows), np.int64)
+    np.minimum.at(initial_row, slot, origin)
+    return initial_row

@@ -1,0 +1,178 @@
+"""The role of each column of a frame: what is measured, its interval, and the keys that say what a row is about.
+
+The tables of laplex (`contrast`, `distance`, `drift`, ...) need no more said; in other frames the caller names columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, quote
+from laplex.plots.chart import escape_title, title_of
+from laplex.text.periods import in_order
+
+WORD = "word"
+LOWER, UPPER = "lower", "upper"
+BETWEEN = " – "  # stands between two values that are compared
+MEASURES = ("distance", "similarity", "position", "drift", "difference", "estimate")
+
+_REMARKS = ("rank", "neighbors", "before", "after")  # columns that describe a row but do not identify it
+_COUNTS = re.compile("(count|clusters)(_.*)?|n")  # columns that say how much text there is
+
+
+def as_frame(frame: Any) -> pd.DataFrame:
+    """Any frame as a pandas frame that is not empty and whose columns have distinct names."""
+    if not isinstance(frame, pd.DataFrame):
+        if not hasattr(frame, "__arrow_c_stream__"):
+            raise InputError(f"a chart is drawn of a frame, not of {type(frame).__name__}")
+        frame = pd.DataFrame(pl.DataFrame(frame).to_dict(as_series=False))
+    result: pd.DataFrame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    duplicates = result.columns[result.columns.duplicated()]
+    if len(duplicates):
+        raise InputError(f'two columns of the frame are called "{duplicates[0]}": rename one')
+    if result.empty:
+        raise InputError("the frame is empty: there is nothing to draw")
+    return result
+
+
+def check_column(frame: pd.DataFrame, column: str, argument: str) -> str:
+    """A column that the caller named by this argument."""
+    if column not in frame.columns:
+        raise InputError(f'{argument}="{column}" is no column of the frame; it has {quote(frame.columns, 12)}')
+    return column
+
+
+def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> str:
+    """The column whose values are drawn: the one named by this argument, a known measure, or the only one of floats."""
+    if column is not None:
+        check_column(frame, column, argument)
+    else:
+        known = [name for name in MEASURES if name in frame.columns]
+        if has_interval(frame) and "estimate" in known:  # which the interval is around
+            known = ["estimate"]
+        candidates = known[:1] or [
+            name for name in frame.columns if _is_float(frame[name]) and name not in (LOWER, UPPER)
+        ]
+        if len(candidates) != 1:
+            raise InputError(f"say which column is drawn: {argument}= one of {quote(candidates or frame.columns, 12)}")
+        column = candidates[0]
+    for name in (column, *((LOWER, UPPER) if has_interval(frame) else ())):
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            raise InputError(f'column "{name}" does not hold numbers: it cannot be drawn')
+    if not np.isfinite(frame[column].to_numpy(np.float64, na_value=np.nan)).any():
+        raise InputError(f'column "{column}" has no value: there is nothing to draw')
+    return column
+
+
+def has_interval(frame: pd.DataFrame) -> bool:
+    """Whether the frame has columns for both ends of an interval."""
+    return LOWER in frame.columns and UPPER in frame.columns
+
+
+def finite_values(frame: pd.DataFrame, measured: str) -> NDArray[np.float64]:
+    """All numbers that the axis has to cover: those measured, and the ends of their intervals."""
+    names = [measured, *([LOWER, UPPER] if has_interval(frame) else [])]
+    values = frame[names].to_numpy(np.float64, na_value=np.nan)
+    finite: NDArray[np.float64] = values[np.isfinite(values)]
+    return finite
+
+
+def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:
+    """The columns that say what a row is about, such as the word, the period and the parties compared."""
+    return [
+        name
+        for name in frame.columns
+        if name not in (measured, LOWER, UPPER, *_REMARKS)
+        and not _is_float(frame[name])
+        and isinstance(frame[name].iloc[0], Hashable)
+        and not (_COUNTS.fullmatch(name) and pd.api.types.is_numeric_dtype(frame[name]))
+    ]
+
+
+def varying_columns(frame: pd.DataFrame, measured: str, without: str) -> list[str]:
+    """The keys that have more than one value."""
+    keys = key_columns(frame, measured)
+    return [name for name in keys if name != without and frame[name].nunique(dropna=False) > 1]
+
+
+def axis_column(frame: pd.DataFrame, measured: str, column: str | None) -> str:
+    """The column along the x axis: the one named, the only key with numbers or dates, or the only key."""
+    if column is not None:
+        check_column(frame, column, "x")
+        if frame[column].isna().any():
+            raise InputError(f'x="{column}" has no value in {frame[column].isna().sum():,} rows: leave them out')
+        return column
+    keys = [name for name in key_columns(frame, measured) if name != WORD and not frame[name].isna().any()]
+    keys = [name for name in keys if not frame[name].astype(str).str.contains(BETWEEN, regex=False).all()]
+    candidates = [name for name in keys if kind_of(frame[name]) != "name"] or keys
+    if len(candidates) > 1 and all(determines(frame, candidates[-1], name) for name in candidates[:-1]):
+        candidates = candidates[-1:]  # such as the end of a step, which determines its beginning
+    if len(candidates) != 1:
+        raise InputError(f"say which column runs along the chart: x= one of {quote(candidates or frame.columns, 12)}")
+    return candidates[0]
+
+
+def determines(frame: pd.DataFrame, one: str, two: str) -> bool:
+    """Whether each value of column `one` goes with a single value of column `two`."""
+    return bool(frame.groupby(one, dropna=False, observed=True)[two].nunique(dropna=False).max() == 1)
+
+
+def kind_of(values: pd.Series) -> Literal["number", "date", "name"]:
+    """Whether a column holds numbers, dates or names; numbers and dates may be written as text."""
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return "date"
+    if np.isfinite(pd.to_numeric(values.astype(object), errors="coerce").to_numpy(np.float64, na_value=np.nan)).all():
+        return "number"
+    is_written_as_date = values.astype(str).str.fullmatch(r"\d{4}-\d{2}(-\d{2})?").all()
+    return "date" if is_written_as_date and as_dates(values).notna().all() else "name"
+
+
+def as_dates(values: pd.Series) -> pd.Series:
+    """Dates in UTC, also of text; NaT for what is no date."""
+    return pd.to_datetime(values.astype(str), format="ISO8601", errors="coerce", utc=True)
+
+
+def distinct_values(values: pd.Series) -> list[str]:
+    """The distinct values of a column: categories in their order, numbers by size, others by the alphabet."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return [str(value) for value in values.cat.remove_unused_categories().cat.categories]
+    return in_order({str(value) for value in values})
+
+
+def row_labels(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """The values of these columns in each row, with commas between."""
+    if not columns:
+        return pd.Series("", frame.index)
+    return pd.Series([", ".join(map(str, row)) for row in frame[list(columns)].itertuples(index=False)], frame.index)
+
+
+def axis_title(frame: pd.DataFrame, measured: str) -> str:
+    """The title of the axis of values, such as "Distance between D and R" where that is the only pair in the frame."""
+    keys = key_columns(frame, measured)
+    constant = {name: str(frame[name].iloc[0]) for name in keys if frame[name].nunique(dropna=False) == 1}
+    pairs = [value.split(BETWEEN) for name, value in constant.items() if BETWEEN in value and name != WORD]
+    title = title_of(measured)
+    if measured == "estimate":
+        others = [name for name in MEASURES[:-1] if name in frame.columns]
+        is_distance = not others and "p_adjusted" in frame.columns and "z" not in frame.columns
+        measured = others[0] if others else "distance" if is_distance else measured
+        title = f"{measured.capitalize()} without noise" if measured != "estimate" else "Difference"
+    if measured == "distance" and len(pairs) == 1 and len(pairs[0]) == 2:
+        title = f"{title} between {pairs[0][0]} and {pairs[0][1]}"
+    elif measured == "distance" and {"from", "to"} <= constant.keys():
+        title = f"{title} from {constant['from']} to {constant['to']}"
+    elif measured == "similarity":
+        names = [name for name in ("to", "other", WORD) if name in constant and (name != WORD or "neighbor" in frame)]
+        title = f"{title} to {constant[names[0]]}" if names else title
+    return escape_title(title)
+
+
+def _is_float(values: pd.Series) -> bool:
+    return bool(pd.api.types.is_float_dtype(values))

@@ -1,0 +1,201 @@
+"""Export of vectors to NumPy, pandas, gensim, and to files that other programs read.
+
+The slices to export are chosen by values of their columns, such as party="D". V words, S slices, D dimensions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, quote
+from laplex.model.vectors import Vectors
+from laplex.runtime import atomic
+from laplex.runtime.display import bar
+from laplex.text import word2vec
+
+ENDINGS = ".txt and .vec (word2vec text), .bin (word2vec binary), .csv, each also .gz, .npz (NumPy) and .parquet"
+# how text begins that a spreadsheet would run (the wide signs in East Asia), perhaps escaped already
+FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
+
+
+def to_numpy(
+    vectors: Vectors, language: str | None = None, *, contexts: bool = False, **slice: Any
+) -> tuple[list[str], NDArray[np.float32]]:
+    """The words and a copy of their vectors (V, D) in a slice, or of their context vectors."""
+    if contexts and slice:
+        raise InputError(f"context vectors are the same in all slices: leave out {', '.join(slice)}")
+    matrix = vectors.contexts(language) if contexts else vectors.matrix(language, **slice)
+    return vectors.words(language), matrix.copy()
+
+
+def to_gensim(vectors: Vectors, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
+    """gensim's KeyedVectors of a slice, with the count of each word where counts are known."""
+    try:
+        from gensim.models import KeyedVectors  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        raise InputError('gensim is not installed: pip install "laplex[gensim]"') from None
+    words, matrix = to_numpy(vectors, language, contexts=contexts, **slice)
+    counts = vectors.counts[vectors.language(language)][vectors.chosen(slice)].sum(0)
+    keyed = KeyedVectors(matrix.shape[1])
+    keyed.add_vectors(words, matrix)
+    if counts.any():
+        keyed.allocate_vecattrs(["count"], [np.int64])
+        keyed.expandos["count"][:] = counts
+    return keyed
+
+
+def to_word2vec(
+    vectors: Vectors,
+    path: str | os.PathLike[str],
+    binary: bool = False,
+    contexts: bool = False,
+    language: str | None = None,
+    **slice: Any,
+) -> None:
+    """Write a slice, or the context vectors, as word2vec does: text, or binary."""
+    words, matrix = to_numpy(vectors, language, contexts=contexts, **slice)
+    word2vec.write(path, words, matrix, binary)
+
+
+def to_frame(vectors: Vectors, language: str | None = None, **slice: Any) -> pd.DataFrame:
+    """A table of all vectors, or of the slices with these values: language (if several), slice, word, count, d0, …"""
+    frames = []
+    for labels, words, counts, matrix in _parts(vectors, language, slice):
+        numbers = pd.DataFrame(matrix, columns=_dimensions(vectors))
+        texts = {name: [value] * len(words) for name, value in labels.items()}
+        frames.append(pd.concat([pd.DataFrame({**texts, "word": words, "count": counts}), numbers], axis=1))
+    return pd.concat(frames, ignore_index=True)
+
+
+def escape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with an apostrophe before each text that a spreadsheet would take for a formula (= + - @).
+
+    Every CSV file of laplex is written through it. Spreadsheets show such a cell as text; a program that reads the file
+    removes the apostrophe with `unescape_formulas(pd.read_csv("words.csv"))`.
+
+    >>> escape_formulas(pd.DataFrame({"word": ["=1+1", "tax"], "change": [-1, 2]}))["word"].to_list()
+    ["'=1+1", 'tax']
+    """
+    return _map_text(frame, _escape)
+
+
+def unescape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table from a CSV file of laplex with its words as they were: the inverse of `escape_formulas`.
+
+    >>> unescape_formulas(escape_formulas(pd.DataFrame({"word": ["=1+1", "'=", "'tis"]})))["word"].to_list()
+    ['=1+1', "'=", "'tis"]
+    """
+    return _map_text(frame, lambda text: text[1:] if text.startswith("'") and FORMULA.match(text) else text)
+
+
+def _escape(text: str) -> str:
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def _map_text(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """The table with a function applied to its column names and all its text."""
+
+    def changed(value: Any) -> Any:
+        return change(value) if isinstance(value, str) else value
+
+    result = frame.rename(columns=changed)
+    for place, (_, column) in enumerate(frame.items()):
+        if not pd.api.types.is_numeric_dtype(column):
+            result.isetitem(place, [changed(value) for value in column])
+    return result
+
+
+def export(vectors: Vectors, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
+    """Write vectors in the format that the ending of the file says; `Embeddings.export` describes the formats."""
+    path = Path(path)
+    ending = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+    if ending in (".txt", ".vec", ".bin"):
+        to_word2vec(vectors, path, binary=ending == ".bin", language=language, **slice)
+    elif ending == ".npz" and path.suffix.lower() != ".gz":
+        arrays = _arrays(vectors, language, slice)
+        with atomic.replacing(path) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+    elif ending == ".parquet" and path.suffix.lower() != ".gz":
+        table = pl.concat([_table(vectors, *part) for part in _parts(vectors, language, slice)])
+        with atomic.replacing(path) as file:
+            try:
+                table.write_parquet(file)
+            except pl.exceptions.PolarsError as error:  # raised for a full disk
+                raise OSError(str(error)) from None
+    elif ending == ".csv":
+        _write_csv(vectors, path, language, slice)
+    else:
+        raise InputError(f'"{path}" has no ending that vectors can be written to: {ENDINGS}')
+
+
+def _parts(
+    vectors: Vectors, language: str | None, slice: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, str], list[str], NDArray[np.int64], NDArray[np.float32]]]:
+    """For each chosen language and slice: its labels, its words, their counts and their vectors."""
+    clashes = {"language", "word", "count", *_dimensions(vectors)} & set(vectors.columns)
+    if clashes:
+        raise InputError(f"vectors vary by {quote(sorted(clashes))}, which is the name of another column of the table")
+    chosen = vectors.chosen(slice)
+    languages = range(len(vectors.languages)) if language is None else [vectors.language(language)]
+    for index in languages:
+        vocabulary = vectors.rows.vocabularies[index]
+        for number in chosen:
+            named = {"language": vocabulary.language} if len(vectors.languages) > 1 else {}
+            labels = {**named, **dict(zip(vectors.columns, vectors.rows.slices.keys[number], strict=True))}
+            yield labels, list(vocabulary.words), vectors.counts[index][number], vectors.block(index, number)
+
+
+def _dimensions(vectors: Vectors) -> list[str]:
+    return [f"d{i}" for i in range(vectors.dimensions)]
+
+
+def _table(
+    vectors: Vectors, labels: dict[str, str], words: list[str], counts: NDArray[np.int64], matrix: NDArray[np.float32]
+) -> pl.DataFrame:
+    frame = pl.DataFrame(matrix, schema=_dimensions(vectors), orient="row")
+    texts = [pl.lit(value).alias(name) for name, value in labels.items()]
+    return frame.select(*texts, pl.Series("word", words), pl.Series("count", counts), pl.all())
+
+
+def _write_csv(vectors: Vectors, path: Path, language: str | None, slice: Mapping[str, Any]) -> None:
+    parts = _parts(vectors, language, slice)
+    total = len(vectors.chosen(slice)) * len(vectors.languages)
+    with atomic.replacing(path) as file, bar(f"writing {path.name}") as progress:
+        for done, (labels, words, counts, matrix) in enumerate(parts):
+            labels = {name: _escape(value) for name, value in labels.items()}
+            for at in range(0, len(words), word2vec.ROWS_PER_WRITE):
+                rows = np.s_[at : at + word2vec.ROWS_PER_WRITE]
+                table = _table(vectors, labels, [_escape(word) for word in words[rows]], counts[rows], matrix[rows])
+                table = table.rename(_escape)
+                file.write(table.write_csv(include_header=not done and not at).encode())
+                progress.update((done + at / len(words)) / total)
+
+
+def _arrays(vectors: Vectors, language: str | None, slice: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    index, chosen = vectors.language(language), vectors.chosen(slice)
+    words = vectors.rows.vocabularies[index].words
+    matrices = np.stack([vectors.block(index, number) for number in chosen])
+    counts = vectors.counts[index][chosen]
+    single = len(chosen) == 1
+    arrays: dict[str, NDArray[Any]] = {
+        "words": _as_array(words),
+        "vectors": matrices[0] if single else matrices,
+        "counts": counts[0] if single else counts,
+        "columns": _as_array(vectors.columns),
+        "slices": np.array([vectors.rows.slices.keys[number] for number in chosen], str),
+    }
+    with_contexts = vectors.slot[vectors.rows.context_start(index) :][: len(words)].min(initial=0) >= 0
+    return arrays | ({"contexts": vectors.contexts(language)} if with_contexts else {})
+
+
+def _as_array(texts: Iterable[str]) -> NDArray[np.str_]:
+    return np.array(list(texts), str)

@@ -1,0 +1,312 @@
+"""Similar words within slices: neighbors, similarity of two words, translations, and positions between two poles.
+
+All are cosines, computed in each slice by itself. The position of a word on the axis between two poles is
+
+    axis = u / ‖u‖,  u = mean of the first pole − mean of the second,  position = cosine of the word with the axis,
+
+where the vectors of the poles' words have length one. V words, D dimensions, n candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, check_int, quote
+from laplex.model.vectors import Vectors, as_list
+from laplex.questions.cosine import By, Floats, context_products, cosines, directions, nearest, normalize, top_k
+from laplex.runtime.display import say
+
+Pole = str | Sequence[str]
+CSLS_NEIGHBORS = 10  # words over which CSLS takes the mean cosine of a word
+WORDS_FOR_BOUND = 32  # neighbors of the word to translate, by which candidates are bounded
+CANDIDATES_PER_BATCH = 32
+
+
+def neighbors(
+    vectors: Vectors,
+    word: str | Sequence[str] | None = None,
+    k: int = 10,
+    *,
+    by: By = "words",
+    positive: str | Sequence[str] | None = None,
+    negative: str | Sequence[str] | None = None,
+    language: str | None = None,
+    to_language: str | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """The k words most similar to the mean direction of words, those in `negative` with a minus, in each slice."""
+    k = check_int("k", k)
+    plus, minus = [*as_list(word), *as_list(positive)], as_list(negative)
+    if not plus and not minus:
+        raise InputError('name a word, or words: neighbors("health"), neighbors(positive=["king"], negative=["man"])')
+    source = vectors.language(language)
+    target = source if to_language is None else vectors.language(to_language)
+    vocabulary = vectors.rows.vocabularies[target]
+    if not len(vocabulary):
+        raise InputError(f'the language "{vocabulary.language}" has no words')
+    signed = [(vectors.id(name, source), 1) for name in plus] + [(vectors.id(name, source), -1) for name in minus]
+    label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
+    slices = _slices(vectors, by, where or {})
+    queries = {slice: mean_direction(vectors, signed, source, slice, by) for slice in slices}
+    _check_directions(label, list(queries.values()))
+    context_part = context_products(vectors, np.stack(list(queries.values())), target) if by == "both" else None
+    records: list[dict[str, Any]] = []
+    for number, (slice, query) in enumerate(queries.items()):
+        part = None if context_part is None else context_part[number]
+        similarity = cosines(vectors, query[None], target, slice, by, part)[0]
+        ids = nearest(similarity, k, [i for i, _ in signed] if source == target else ())
+        counts = vectors.counts[target].sum(0) if slice is None else vectors.counts[target][slice]
+        values = {} if slice is None else _values(vectors, slice)
+        records += [
+            {"word": label, **values, "rank": rank, "neighbor": vocabulary.words[i], "similarity": s, "count": c}
+            for rank, (i, s, c) in enumerate(zip(ids.tolist(), similarity[ids].tolist(), counts[ids].tolist()), 1)
+        ]
+    columns = ["word", *(vectors.columns if by != "contexts" else ()), "rank", "neighbor", "similarity", "count"]
+    return pd.DataFrame(records, columns=columns).astype({"rank": int, "similarity": float, "count": int})
+
+
+def mean_direction(
+    vectors: Vectors, signed: Sequence[tuple[int, int]], language: int, slice: int | None, by: By = "words"
+) -> Floats:
+    """(D) The direction of the sum of unit vectors of words, each word with its sign."""
+    ids, signs = zip(*signed)
+    total: Floats = np.array(signs, np.float32) @ directions(vectors, ids, language, slice, by)
+    return normalize(total)
+
+
+def similarity(
+    vectors: Vectors,
+    one: str,
+    two: str,
+    *,
+    language: str | None = None,
+    to_language: str | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """The cosine of the vectors of two words in each slice."""
+    first = vectors.language(language)
+    second = first if to_language is None else vectors.language(to_language)
+    a, b = vectors.id(one, first), vectors.id(two, second)
+    records = []
+    for slice in vectors.chosen(where or {}):
+        cosine = float(directions(vectors, [a], first, slice)[0] @ directions(vectors, [b], second, slice)[0])
+        records.append(
+            {
+                "word": one,
+                "other": two,
+                **_values(vectors, slice),
+                "similarity": float(np.clip(cosine, -1.0, 1.0)),
+                "count": int(vectors.counts[first][slice, a]),
+                "count_other": int(vectors.counts[second][slice, b]),
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def project(
+    vectors: Vectors,
+    words: str | Sequence[str],
+    axis: tuple[Pole, Pole],
+    *,
+    language: str | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """The position of each word, from −1 (the second pole) to 1 (the first), in each slice."""
+    index = vectors.language(language)
+    ids = vectors.ids(words, index)
+    names = vectors.rows.vocabularies[index].words
+    first, second = _poles(vectors, axis, index)
+    frames = []
+    for slice in vectors.chosen(where or {}):
+        means = [directions(vectors, pole, index, slice).mean(0) for pole in (first, second)]
+        position = directions(vectors, ids, index, slice) @ normalize(means[0] - means[1])
+        frames.append(
+            pd.DataFrame(
+                {
+                    "word": [names[i] for i in ids],
+                    **_values(vectors, slice),
+                    "position": np.clip(position, -1.0, 1.0),
+                    "count": vectors.counts[index][slice, ids],
+                }
+            )
+        )
+    # sorted by the row numbers within frames, all rows of a word are together
+    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+
+
+def _poles(vectors: Vectors, axis: tuple[Pole, Pole], language: int) -> tuple[list[int], list[int]]:
+    if isinstance(axis, str) or len(axis) != 2:
+        raise InputError('an axis has two poles: write axis=(["rich", "wealthy"], ["poor"])')
+    if any(len(pole) == 0 for pole in axis):
+        raise InputError("a pole of the axis is empty: name at least one word for each")
+    first, second = (vectors.ids(pole, language) for pole in axis)
+    if both := [vectors.rows.vocabularies[language].words[i] for i in first if i in second]:
+        raise InputError(f"{quote(both)} is at both poles of the axis: it can be at one only")
+    return first, second
+
+
+def _slices(vectors: Vectors, by: By, where: Mapping[str, Any]) -> Sequence[int | None]:
+    if by not in get_args(By):
+        raise InputError(f'by="{by}": write "words", "contexts" or "both"')
+    slices = vectors.chosen(where)
+    if by == "contexts" and where:
+        raise InputError(
+            f"context vectors are shared by all slices: leave out {', '.join(f'{name}=' for name in where)}"
+        )
+    return [None] if by == "contexts" else slices
+
+
+def _values(vectors: Vectors, slice: int) -> dict[str, str]:
+    """The values of the columns in a slice."""
+    return dict(zip(vectors.columns, vectors.rows.slices.keys[slice]))
+
+
+def _check_directions(label: str, queries: Sequence[Floats]) -> None:
+    """Say in how many slices a query has no direction; it is an error if it has none in all of them."""
+    missing = sum(bool(np.isnan(query).any()) for query in queries)
+    if not missing:
+        return
+    where = f"in {missing} of {len(queries)} slices" if len(queries) > 1 else "here"
+    message = f'the vector of "{label}" is zero {where}, so nothing is similar to it'
+    if missing == len(queries):
+        raise InputError(
+            f"{message}; a word has such a vector where it does not occur and the prior says nothing of it"
+        )
+    say(f"{message}: they are left out")
+
+
+def translate(
+    vectors: Vectors, word: str, language: str | None, target: str, k: int = 20, **slice: Any
+) -> pd.DataFrame:
+    """The k best words of another language by CSLS: neighbor, csls, similarity, and the rank by similarity alone.
+
+    The result is exact over the whole vocabulary. Since r(y) of every candidate y would take minutes, each gets a lower
+    bound first: the mean over its ten nearest among a few words around x is never more than r(y). Candidates are
+    evaluated from the best bound on CSLS down, until no other can be among the k best.
+    """
+    here, there, place = vectors.language(language), vectors.language(target), vectors.slice(slice)
+    direction = directions(vectors, [vectors.id(word, here)], here, place)
+    similarity = _cosines(vectors, direction, there, place)[0]
+    own_mean = _mean_of_nearest(similarity[None])[0]
+    bounds = 2 * similarity - own_mean - _lower_bounds(vectors, direction, here, there, place)
+    bounds[similarity <= -1.0] = -np.inf  # a word without a direction is no translation
+    scores = np.full(len(similarity), -np.inf, np.float32)
+    batch = nearest(bounds, max(k, CANDIDATES_PER_BATCH))
+    while len(batch):
+        back = _cosines(vectors, directions(vectors, batch.tolist(), there, place), here, place)
+        scores[batch] = 2 * similarity[batch] - own_mean - _mean_of_nearest(back)
+        least = np.partition(scores, -k)[-k] if k <= len(scores) else -np.inf
+        batch = nearest(np.where(np.isneginf(scores) & (bounds > least), bounds, -np.inf), CANDIDATES_PER_BATCH)
+    best = nearest(scores, k)
+    words = vectors.rows.vocabularies[there].words
+    return pd.DataFrame(
+        {
+            "word": word,
+            **_values(vectors, place),
+            "neighbor": [words[i] for i in best],
+            "csls": scores[best],
+            "similarity": similarity[best],
+            "rank": [1 + int((similarity > similarity[i]).sum()) for i in best],
+            "count": vectors.counts[there][place, best],
+        }
+    )
+
+
+def _lower_bounds(vectors: Vectors, direction: Floats, here: int, there: int, slice: int) -> Floats:
+    """(V) A lower bound of r for each word of the other language, from the words around the one to translate."""
+    known = nearest(_cosines(vectors, direction, here, slice)[0], WORDS_FOR_BOUND)
+    if len(known) < min(CSLS_NEIGHBORS, len(vectors.rows.vocabularies[here])):
+        return np.full(len(vectors.rows.vocabularies[there]), -1.0, np.float32)
+    similarity = _cosines(vectors, directions(vectors, known.tolist(), here, slice), there, slice)
+    return _mean_of_nearest(np.ascontiguousarray(similarity.T))
+
+
+def _mean_of_nearest(similarity: Floats) -> Floats:
+    """(n) r of CSLS: the mean of the largest similarities of each row."""
+    mean: Floats = top_k(similarity, min(CSLS_NEIGHBORS, similarity.shape[1]))[1].mean(1)
+    return mean
+
+
+def _cosines(vectors: Vectors, directions: Floats, language: int, slice: int) -> Floats:
+    """(n, V) Cosines, −1 where one of the vectors has no direction."""
+    similarity = cosines(vectors, directions, language, slice)
+    return np.fmax(similarity, np.float32(-1.0), out=similarity)
+
+
+class View:
+    """The words of one language in one slice, with the methods of gensim's KeyedVectors.
+
+    view = fitted.at(party="D")
+    view["health"], view.most_similar("health"), "health" in view
+    """
+
+    def __init__(self, vectors: Vectors, language: int, slice: int) -> None:
+        self._vectors = vectors
+        self._language = language
+        self._slice = slice
+        self._vocabulary = vectors.rows.vocabularies[language]
+
+    @property
+    def words(self) -> list[str]:
+        """The vocabulary, most frequent word of all slices first."""
+        return list(self._vocabulary.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._vocabulary
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._vocabulary)
+
+    def __len__(self) -> int:
+        return len(self._vocabulary)
+
+    def __getitem__(self, words: str | Sequence[str]) -> NDArray[np.float32]:
+        """The vector of a word (D), or of several (n, D)."""
+        rows = self._vectors.take(self._ids(words), self._language, self._slice)
+        return rows[0] if isinstance(words, str) else rows
+
+    def count(self, word: str) -> int:
+        """How often a word occurs in this slice."""
+        return int(self._vectors.counts[self._language][self._slice, self._ids(word)[0]])
+
+    def similarity(self, one: str, two: str) -> float:
+        """The cosine of the vectors of two words."""
+        first, second = directions(self._vectors, self._ids([one, two]), self._language, self._slice)
+        return float(first @ second)
+
+    def most_similar(
+        self, positive: str | Sequence[str] | None = None, negative: str | Sequence[str] | None = None, topn: int = 10
+    ) -> list[tuple[str, float]]:
+        """The words most similar to the mean of `positive` minus `negative` (unit vectors), without these words.
+
+        Args:
+            positive: A word or several.
+            negative: Words that are subtracted.
+            topn: The number of words to return.
+
+        Returns:
+            Words with their cosines, best first.
+
+        Example:
+            fitted.at(party="D").most_similar(["king", "woman"], ["man"])
+        """
+        topn = check_int("topn", topn)
+        signed = [(word, 1) for word in self._ids(positive)] + [(word, -1) for word in self._ids(negative)]
+        if not signed:
+            raise InputError('name a word, or words: most_similar("health")')
+        query = mean_direction(self._vectors, signed, self._language, self._slice)
+        similarity = cosines(self._vectors, query[None], self._language, self._slice)[0]
+        ids = nearest(similarity, topn, [word for word, _ in signed])
+        return [(self._vocabulary.words[i], float(similarity[i])) for i in ids]
+
+    def __repr__(self) -> str:
+        where = ", ".join(f"{column}={value}" for column, value in _values(self._vectors, self._slice).items())
+        return f"View: {len(self):,} words, {self._vectors.dimensions} dimensions{where and f', {where}'}"
+
+    def _ids(self, words: str | Sequence[str] | None) -> list[int]:
+        return [self._vectors.id(word, self._language) for word in as_list(words)]

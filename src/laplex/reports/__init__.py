@@ -1,0 +1,12 @@
+"""A report on a fitted model: one HTML file that loads nothing and runs nothing.
+
+`writing` has `report` and its sections, for the page `template.html`. `describing` puts a model into words. `choosing`
+says which words, columns and thresholds to begin with.
+"""
+
+from laplex.questions.answers import provide
+from laplex.reports.writing import Report, report
+
+__all__ = ["Report", "report"]
+
+provide({"report": lambda: report})

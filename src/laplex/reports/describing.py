@@ -1,0 +1,93 @@
+"""A fitted model described in sentences and small tables: its text, its prior, its fit and its settings.
+
+The sentences are plain text, which has to be escaped in HTML and Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from laplex.embeddings import Embeddings
+from laplex.errors import quote
+from laplex.model.likelihoods import Likelihood
+from laplex.model.priors.prior import saved_priors
+
+SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
+
+
+def slice_names(fitted: Embeddings) -> list[str]:
+    """The name of each slice, such as "D, 2010"; "all" if there is only one."""
+    return [", ".join(key) or "all" for key in fitted.rows.slices.keys]
+
+
+def describe_size(fitted: Embeddings) -> str:
+    """The numbers of words, tokens and slices, in one sentence."""
+    words = " and ".join(
+        f"{len(v):,} words" + (f" of {v.language}" if v.language else "") for v in fitted.rows.vocabularies
+    )
+    size = f"{words} in {int(sum(counts.sum() for counts in fitted.counts)):,} running words of text"
+    if not fitted.columns:
+        return f"{size}, with one vector each."
+    by = " and ".join(f"{name} ({len(fitted.values(name))} values)" for name in fitted.columns)
+    return f"{size}, with a vector for each of {len(fitted.slices)} slices: by {by}."
+
+
+def describe_prior(fitted: Embeddings) -> list[str]:
+    """What the prior assumes, a sentence for each of its parts."""
+    model = fitted.settings.get("model", {})
+    parts = [prior.sentence(described) for prior, described in saved_priors(fitted.settings)]
+    sentences = [sentence for sentence in parts if sentence is not None]
+    if len(sentences) < len(parts) or not parts:
+        prior = model.get("prior")
+        sentences.append(f"The prior: {prior}." if prior else "These vectors came without a prior.")
+    graph = fitted.graph
+    if graph.edges:
+        sentences.append(f"As a graph, that is {graph.edges:,} edges between {len(graph):,} vectors.")
+    return sentences
+
+
+def describe_fit(fitted: Embeddings) -> list[str]:
+    """The likelihood and the course of the fit, in sentences."""
+    model, training = fitted.settings.get("model"), fitted.settings.get("training", {})
+    if not model:
+        return ["These vectors were not fitted by laplex."]
+    sentences = [
+        f"In the likelihood, {Likelihood.of(model['likelihood']).description}, {model['window']} words to each side, "
+        f"against {model['negatives']} drawn at random. A vector has {model['dimensions']} dimensions."
+    ]
+    history = fitted.history
+    if len(history):
+        held_out = history["held_out"].iloc[-1] if "held_out" in history else None
+        judged = "" if pd.isna(held_out) else f", and {held_out:.3f} in documents that were held out"
+        sentences.append(
+            f"After {len(history)} passes over the text the log likelihood is "
+            f"{history['log_likelihood'].iloc[-1]:.3f} per token{judged}."
+        )
+    if training.get("seed") is not None:
+        sentences.append(f"The seed was {training['seed']}.")
+    return sentences
+
+
+def describe_small_slices(fitted: Embeddings) -> str | None:
+    """A warning about slices with little text; None if there are none."""
+    tokens = fitted.slices["tokens"].tolist()
+    small = [f"{name} ({n:,})" for name, n in zip(slice_names(fitted), tokens) if n < SMALL_SLICE_TOKENS]
+    if not small or not fitted.columns:
+        return None
+    return (
+        f"{len(small)} of {len(tokens)} slices have fewer than {SMALL_SLICE_TOKENS:,} running words: "
+        f"{quote(small, 6)}. Their vectors depend more on the prior than on their own text."
+    )
+
+
+def settings_table(fitted: Embeddings) -> pd.DataFrame:
+    """All settings of the model, its training and its text, with which the fit can be repeated."""
+    rows = []
+    for part in ("model", "training", "tokens"):
+        for name, value in fitted.settings.get(part, {}).items():
+            if name not in ("beliefs", "folder") and value not in (None, [], [""]):
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                rows.append({"part": part, "setting": name, "value": text})
+    return pd.DataFrame(rows, columns=["part", "setting", "value"])

@@ -1,0 +1,1 @@
+"""What the package needs of the machine: files, processes, progress bars. Nothing here knows about words."""

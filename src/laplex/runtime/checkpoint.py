@@ -1,0 +1,117 @@
+"""The state of a run: saved so that an interrupted run can resume, and kept for a run that diverges.
+
+P parameters, D dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, StorageError
+from laplex.runtime import storage
+from laplex.runtime.display import say
+
+MAX_COPY_BYTES = 1 << 28  # of parameters that are copied in memory after every epoch
+
+
+@dataclass
+class Position:
+    """How far a run has come: the records of its complete epochs, and the state of the one under way."""
+
+    history: list[dict[str, Any]] = field(default_factory=list)
+    piece: int = 0  # of the text, to continue with
+    totals: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))  # over the pieces before it
+    seconds: float = 0.0  # spent on them
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"totals": self.totals.tolist()}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Position:
+        """The inverse of `to_json`. Raises ValueError or TypeError if the values are not a position."""
+        position = cls(**values | {"totals": np.array(values["totals"], np.float64)})
+        records = isinstance(position.history, list) and all(isinstance(record, dict) for record in position.history)
+        if not records or type(position.piece) is not int or position.piece < 0 or position.totals.shape != (3,):
+            raise ValueError("the position")
+        if not isinstance(position.seconds, (int, float)) or not math.isfinite(position.seconds):
+            raise ValueError("the time")
+        return position
+
+
+class Checkpoint:
+    """A folder with the state of a run. Without a folder nothing is saved."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None, identity: dict[str, Any], quiet: bool) -> None:
+        self._folder = folder
+        self._identity = identity
+        self._quiet = quiet
+
+    def resume(self, state: Mapping[str, NDArray[Any]]) -> Position:
+        """Copy the state of an interrupted run of the same identity, if there is one, into these arrays."""
+        if self._folder is None or not storage.exists(self._folder):
+            return Position()
+        saved = storage.load(self._folder, "checkpoint")
+        if saved.settings.get("identity") != storage.as_json(self._identity):
+            raise InputError(
+                f'"{Path(self._folder)}" is the checkpoint of another model, text or training: name another folder'
+            )
+        try:
+            position = Position.from_json(saved.settings["position"])
+            for name, array in state.items():
+                if saved.arrays[name].dtype != array.dtype or saved.arrays[name].shape != array.shape:
+                    raise ValueError(f'the size of "{name}"')
+            for name, array in state.items():
+                array[:] = saved.arrays[name]
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(f'"{saved.folder}" is damaged: {error} is missing or wrong; delete it') from None
+        storage.clear_up(saved.folder)  # a run that was complete saves nothing more
+        pieces = f" and {position.piece:,} pieces of the next" if position.piece else ""
+        say(f"going on after epoch {len(position.history)}{pieces}", quiet=self._quiet)
+        return position
+
+    def save(self, state: Mapping[str, NDArray[Any]], position: Position) -> None:
+        if self._folder is not None:
+            settings = {"identity": self._identity, "position": position.to_json()}
+            storage.save(self._folder, "checkpoint", settings, dict(state))
+
+    def saved_array(self, name: str) -> NDArray[Any] | None:
+        """An array of the state that was saved last, None before the first complete epoch or if it is damaged."""
+        if self._folder is None:
+            return None
+        try:
+            saved = storage.load(self._folder, "checkpoint")
+        except StorageError:
+            return None
+        return saved.arrays.get(name) if saved.settings["position"]["history"] else None
+
+
+class LastGood:
+    """The parameters of a run before it diverged.
+
+    Those of up to `MAX_COPY_BYTES` are copied after every epoch, which takes milliseconds. Larger ones are read back
+    from the checkpoint, if the run has one.
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._copy: NDArray[np.float32] | None = None
+
+    def keep(self, theta: NDArray[np.float32]) -> None:
+        """Keep the parameters (rows, padded dimensions) after an epoch."""
+        if theta.nbytes <= MAX_COPY_BYTES:
+            if self._copy is None:
+                self._copy = np.empty_like(theta)
+            np.copyto(self._copy, theta)
+
+    def take(self, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+        """(P, D) The parameters without padding, if there are any."""
+        kept = self._copy if self._copy is not None else self._checkpoint.saved_array("theta")
+        return None if kept is None else np.array(kept[: shape[0], : shape[1]])

@@ -1,0 +1,1 @@
+"""Documents become numbers: formats and sources of text, corpora, vocabularies, tokens."""

@@ -1,0 +1,433 @@
+"""Documents with metadata, read lazily: nothing is read until it is needed, and never all at once.
+
+A Corpus has one or more parts, each a source with what is to be read of it. It gives batches of documents with their
+text (a string or a list of words), their language and their metadata as strings, the same from every format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import polars as pl
+
+from laplex.errors import InputError, quote
+from laplex.runtime.display import bar, card
+from laplex.text.formats import series_of
+from laplex.text.periods import Periods, in_order
+from laplex.text.sources import DocumentBatch, Source, source_of
+from laplex.text.vocabulary import Rule, Tokenizer
+
+TEXT = "\0text"  # no column of a user has such a name
+LANGUAGE = "\0language"
+MAX_VALUES_SHOWN = 12  # of a column, in a summary
+DEMO_NAME = "the State of the Union addresses"
+DEMO_PATH = Path(__file__).with_name("data") / "state-of-the-union.parquet"
+
+
+@dataclass(frozen=True)
+class CorpusPart:
+    """One source with what is to be read of it."""
+
+    source: Source
+    text: str
+    metadata: tuple[str, ...]
+    language: str | None
+    language_column: str | None
+    tokenizer: Tokenizer
+    drop_missing: bool
+    steps: tuple[Periods | Where, ...] = ()
+
+    @property
+    def source_columns(self) -> list[str]:
+        """The columns of the source that are read."""
+        language = [] if self.language_column is None else [self.language_column]
+        return list(dict.fromkeys([self.text, *self.metadata, *language]))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The metadata columns after all steps."""
+        added = [step.name for step in self.steps if isinstance(step, Periods)]
+        return tuple(dict.fromkeys([*self.metadata, *added]))
+
+    @property
+    def has_language(self) -> bool:
+        return self.language is not None or self.language_column is not None
+
+    @property
+    def identity(self) -> str:
+        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing]
+        source = self.source.identity(self.source_columns)
+        return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
+
+    def documents(self) -> Iterator[DocumentBatch]:
+        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing."""
+        for batch in self.source.batches(self.source_columns):
+            place = f"document {batch.first:,} of {batch.place} or soon after"
+            if self.language_column is None:
+                language = pl.repeat(self.language or "", len(batch.frame), dtype=pl.String, eager=True)
+            else:
+                language = _as_metadata(batch.frame[self.language_column], place)
+            columns = {name: _as_metadata(batch.frame[name], place) for name in self.metadata}
+            frame = pl.DataFrame({TEXT: _as_text(batch.frame[self.text], place), LANGUAGE: language, **columns})
+            for step in self.steps:
+                frame = step.apply(frame, place)
+            yield replace(batch, frame=frame)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Keeps the documents whose `column` has one of `values`."""
+
+    column: str
+    values: tuple[str, ...]
+
+    def apply(self, frame: pl.DataFrame, place: str) -> pl.DataFrame:
+        return frame.filter(frame[self.column].is_in(self.values))
+
+
+def _as_text(column: pl.Series, place: str) -> pl.Series:
+    """Text as strings or as lists of strings, never null."""
+    if isinstance(column.dtype, pl.List) and not column.dtype.inner.is_nested():
+        return column.cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String).fill_null("")
+    raise InputError(f'column "{column.name}" holds {column.dtype}, not text ({place}): choose another with text=')
+
+
+def _as_metadata(column: pl.Series, place: str) -> pl.Series:
+    """Metadata as trimmed strings, the same from every format; null where empty."""
+    kind = column.dtype
+    if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
+        raise InputError(f'column "{column.name}" holds {kind}, which cannot be metadata ({place})')
+    if kind.is_float():
+        integer = column.is_finite() & (column == column.round()) & (column.abs() < 2**63)
+        text = pl.select(
+            pl.when(integer.fill_null(False))
+            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
+            .otherwise(column.fill_nan(None).cast(pl.String).str.replace(r"e(\d)", "e+$1"))  # as Python writes 1e+20
+        ).to_series()
+    elif isinstance(kind, pl.Datetime):
+        text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
+    else:
+        text = column.cast(pl.String)
+    text = text.str.strip_chars().alias(column.name)
+    return text.set(text == "", None)
+
+
+def read(
+    source: Any,
+    text: str = "text",
+    metadata: Sequence[str] | Literal["all"] = (),
+    *,
+    language: str | None = None,
+    language_column: str | None = None,
+    tokenizer: Rule = None,
+    lowercase: bool = True,
+    missing: Literal["error", "drop"] = "error",
+    encoding: str = "utf-8",
+    documents: Literal["lines", "files"] = "lines",
+) -> Corpus:
+    """Open a corpus.
+
+    Args:
+        source: A file, a folder or a glob of CSV, TSV, JSON lines (each also .gz and .zst), Parquet or plain text; a
+            pandas, polars or Arrow frame; or dicts in something that can be iterated over again.
+        text: The column with the text. If it holds lists of strings, they are taken as the words.
+        metadata: The columns to keep for each document, such as a party, a date or a speaker; "all" for every other
+            column.
+        language: The language of all documents. Each language has its own vocabulary.
+        language_column: The column with the language of each document, instead of `language`.
+        tokenizer: A regular expression whose matches are the words, or a function from a text to its words. By
+            default words are runs of letters and digits. Texts in scripts without spaces are to be split before: give
+            the lists as `text`.
+        lowercase: Make all text lower case.
+        missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
+        encoding: The encoding of text files.
+        documents: Whether plain text holds a document in each of its "lines" or "files".
+
+    Returns:
+        The corpus, of which only the columns have been read so far.
+
+    Example:
+        >>> read([{"text": "Hello, world", "party": "D"}], metadata=["party"]).summary().tokens
+        2
+    """
+    opened = source_of(source, encoding=encoding, documents=documents)
+    if isinstance(metadata, str):
+        if metadata != "all":
+            raise InputError(f'metadata is a list of columns: write metadata=["{metadata}"]')
+        metadata = [name for name in opened.columns if name not in (text, language_column)]
+    if language is not None and language_column is not None:
+        raise InputError("give language or language_column, not both")
+    if missing not in ("error", "drop"):
+        raise InputError(f'missing="{missing}": write "error" or "drop"')
+    words = Tokenizer(tokenizer, lowercase)
+    columns = tuple(dict.fromkeys(metadata))
+    part = CorpusPart(opened, text, columns, language, language_column, words, missing == "drop")
+    if any("\0" in name for name in part.source_columns):
+        raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
+    unknown = [name for name in part.source_columns if name not in opened.columns]
+    if unknown:
+        raise InputError(
+            f'there is no column "{unknown[0]}" in {opened.name}; its columns are: {quote(opened.columns, 30)}'
+        )
+    return Corpus((part,))
+
+
+def demo() -> Corpus:
+    """The corpus that comes with laplex: 233 State of the Union addresses, from 1790 to 2021.
+
+    They are cut into passages of about 150 words that end with a sentence, with president, party and year. Works of the
+    United States Government are free of copyright; the file NOTICE says where these are from.
+
+    Returns:
+        The corpus, a document per passage.
+
+    Example:
+        >>> demo().columns
+        ('president', 'party', 'year')
+    """
+    corpus = read(DEMO_PATH, metadata=["president", "party", "year"])
+    corpus.parts[0].source.name = DEMO_NAME  # rather than the path of the installation
+    return corpus
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents with metadata, made by `lx.read`. They are read anew each time they are needed.
+
+    Corpora are joined by `+`, such as those of two languages.
+    """
+
+    parts: tuple[CorpusPart, ...]
+    _summary: list[Summary] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of the files or frames that the documents are read from."""
+        return list(dict.fromkeys(part.source.name for part in self.parts))
+
+    @property
+    def name(self) -> str:
+        """The sources, for messages."""
+        return quote(self.sources, 3)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The metadata columns."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def identity(self) -> str:
+        """A string that is equal for corpora with the same documents. Files are compared by name, size and time."""
+        return json.dumps([part.identity for part in self.parts])
+
+    def __add__(self, other: Corpus) -> Corpus:
+        if not isinstance(other, Corpus):
+            return NotImplemented
+        parts = self.parts + other.parts
+        if len({part.has_language for part in parts}) > 1:
+            raise InputError('one corpus has a language and the other has none: read both with language="..."')
+        return Corpus(parts)
+
+    def where(self, **values: Any) -> Corpus:
+        """Keep only some documents.
+
+        Args:
+            **values: For a metadata column its value, or a list of values, that documents must have.
+
+        Returns:
+            A corpus of these documents.
+
+        Example:
+            >>> demo().where(party=["Democratic", "Republican"]).columns
+            ('president', 'party', 'year')
+        """
+        corpus = self
+        for column, value in values.items():
+            self._check_column(column)
+            allowed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+            texts = _as_metadata(series_of(column, allowed), "where").to_list()
+            corpus = corpus._with(Where(column, tuple(texts)))
+        return corpus
+
+    def periods(
+        self, column: str, every: str = "1y", name: str = "period", *, start: int = 0, format: str | None = None
+    ) -> Corpus:
+        """Add a column with the period of time that a date falls into.
+
+        Args:
+            column: The column with dates such as 2010-05-31, or with years.
+            every: The length of a period: "1y", "10y", "6m", "2w" or "30d".
+            name: The name of the new column.
+            start: A year in which a period begins; by default periods begin at multiples of their length.
+            format: How dates are written, if otherwise ("%d/%m/%Y").
+
+        Returns:
+            A corpus with the new column.
+
+        Example:
+            >>> demo().periods("year", "4y", start=1789).head(1)["period"].to_list()
+            ['1789']
+        """
+        self._check_column(column)
+        if name in self.columns:
+            raise InputError(f'there is a column "{name}" already: give the periods another name')
+        return self._with(Periods(column, every, name, start, format))
+
+    def _with(self, step: Periods | Where) -> Corpus:
+        return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
+
+    def _check_column(self, column: str) -> None:
+        for part in self.parts:
+            if column not in part.columns:
+                known = f"the columns read are: {quote(part.columns, 30)}" if part.columns else "no metadata was read"
+                raise InputError(f'there is no column "{column}" in {part.source.name}; {known} (see metadata=)')
+
+    def documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
+        """All documents in batches, also those that lack metadata."""
+        for part in self.parts:
+            for batch in part.documents():
+                absent = [name for name in self.columns if name not in batch.frame.columns]
+                frame = batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
+                yield part, replace(batch, frame=frame)
+
+    def complete_documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
+        """The documents that lack no metadata. Others are dropped, or counted for an InputError at the end."""
+        lacking: Counter[str] = Counter()
+        example = ""
+        for part, batch in self.documents():
+            missing = {name: batch.frame[name].is_null() for name in (LANGUAGE, *self.columns)}
+            if any(column.any() for column in missing.values()):
+                complete = ~reduce(or_, missing.values())
+                if not part.drop_missing:
+                    lacking.update({name: int(column.sum()) for name, column in missing.items()})
+                    example = example or _excerpt(batch, complete.arg_min() or 0)
+                batch = replace(batch, frame=batch.frame.filter(complete))
+            yield part, batch
+        lacking = +lacking
+        if lacking:
+            counts = ", ".join(f'{n:,} have no "{name.replace(LANGUAGE, "language")}"' for name, n in lacking.items())
+            raise InputError(f'documents lack metadata: {counts}. One is {example}. To leave them out: missing="drop"')
+
+    def head(self, count: int = 5) -> pd.DataFrame:
+        """Show the first documents.
+
+        Args:
+            count: The number of documents.
+
+        Returns:
+            A frame with their text, language and metadata.
+
+        Example:
+            >>> read([{"text": "Hello, world"}]).head()["text"].to_list()
+            ['Hello, world']
+        """
+        frames = []
+        left = count
+        for _, batch in self.documents():
+            frames.append(batch.frame.head(left))
+            left -= len(frames[-1])
+            if left <= 0:
+                break
+        columns = {"text": TEXT, **({"language": LANGUAGE} if self._has_languages else {})}
+        columns |= {name: name for name in self.columns}
+        return pd.DataFrame(
+            {shown: [value for frame in frames for value in frame[name].to_list()] for shown, name in columns.items()}
+        )
+
+    @property
+    def _has_languages(self) -> bool:
+        return self.parts[0].has_language
+
+    def summary(self, *, quiet: bool = False) -> Summary:
+        """Count documents, words and values of metadata, reading everything once.
+
+        Args:
+            quiet: Show no progress.
+
+        Returns:
+            The counts, which are kept for the next time.
+        """
+        if not self._summary:
+            self._summary.append(_summarize(self, quiet))
+        return self._summary[0]
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        if self._summary:
+            return str(self)
+        return f"Corpus of {self.name}; metadata: {quote(self.columns, 30) or 'none'} (print it to count its documents)"
+
+    def _repr_html_(self) -> str:
+        facts = [("metadata", quote(self.columns, 30) or "none"), ("documents", "not counted yet: print it to do so")]
+        if self._summary:
+            summary = self._summary[0]
+            facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}")]
+            facts += [("languages", _value_counts(summary.languages))] if self._has_languages else []
+            facts += [(name, _value_counts(counts)) for name, counts in summary.values.items()]
+        return card(f"Corpus of {self.name}", facts)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The size of a corpus, and how many documents have each value of each column."""
+
+    name: str
+    documents: int
+    empty: int
+    tokens: int
+    languages: Mapping[str | None, int]
+    values: Mapping[str, Mapping[str | None, int]]
+
+    def __str__(self) -> str:
+        lines = [f"Corpus of {self.name}", f"  {self.documents:,} documents, {self.tokens:,} tokens"]
+        if self.empty:
+            lines[-1] += f" ({self.empty:,} documents without a word)"
+        if set(self.languages) != {""}:
+            lines.append(f"  languages: {_value_counts(self.languages)}")
+        lines += [f"  {column}: {_value_counts(counts)}" for column, counts in self.values.items()]
+        return "\n".join(lines)
+
+
+def _value_counts(counts: Mapping[str | None, int]) -> str:
+    known = in_order(value for value in counts if value is not None)
+    if len(known) > MAX_VALUES_SHOWN:
+        text = f"{len(known):,} values, {known[0]} to {known[-1]}"
+    else:
+        text = ", ".join(f"{value} ({counts[value]:,})" for value in known)
+    missing = counts.get(None, 0)
+    return text if not missing else f"{text}{', ' if text else ''}missing ({missing:,})"
+
+
+def _summarize(corpus: Corpus, quiet: bool) -> Summary:
+    documents = tokens = empty = 0
+    values: dict[str, Counter[str | None]] = {name: Counter() for name in (LANGUAGE, *corpus.columns)}
+    with bar("counting", quiet=quiet) as progress:
+        for part, batch in corpus.documents():
+            documents += len(batch.frame)
+            lengths = part.tokenizer.counts(batch.frame[TEXT])
+            tokens += int(lengths.sum())
+            empty += int((lengths == 0).sum())
+            for name, counter in values.items():
+                counts = batch.frame[name].value_counts(name="\0count")
+                counter.update(dict(zip(counts[name].to_list(), counts["\0count"].to_list(), strict=True)))
+            progress.update(batch.share, f"{documents:,} documents")
+    return Summary(corpus.name, documents, empty, tokens, values.pop(LANGUAGE), values)
+
+
+def _excerpt(batch: DocumentBatch, row: int) -> str:
+    """One document for an error message."""
+    values = batch.frame.row(row, named=True)
+    shown = {name: value for name, value in values.items() if name not in (TEXT, LANGUAGE)}
+    return f"{shown}, beginning {str(values[TEXT])[:60]!r} ({batch.place})"

@@ -1,0 +1,326 @@
+"""File formats: the columns of a file and its rows, as Polars frames of a few megabytes.
+
+The ending of a file tells its format: CSV and TSV, JSON lines, plain text (each also compressed), or Parquet.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars.selectors import by_name
+
+from laplex.errors import InputError, quote
+from laplex.text.files import COMPRESSED, MAX_DOCUMENT_BYTES, check_parquet, input_errors, open_text
+
+MAX_BATCH_ROWS = 8192
+BATCH_CHARACTERS = 4_000_000  # about; more is slower, since it leaves the cache
+MAX_CSV_FIELD_BYTES = 4 * MAX_DOCUMENT_BYTES  # the csv module's own limit of 131,072 is shorter than some documents
+KEYS_FROM_DOCUMENTS = 100  # that are read to find the columns of dicts
+
+ENDINGS = ".csv .tsv .jsonl .ndjson .txt, each also .gz or .zst, and .parquet"
+_NAMES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".txt": "text",
+}
+
+
+class Format(ABC):
+    """One file format with its settings."""
+
+    identity: str
+
+    @abstractmethod
+    def columns(self, path: Path) -> tuple[str, ...]:
+        """The names of the columns of a file."""
+
+    @abstractmethod
+    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+        """The rows in batches, each with the share of the file that has been read."""
+
+
+def format_name(path: Path) -> str | None:
+    """The format that the ending of a file tells, None if laplex does not read it."""
+    endings = [ending.lower() for ending in path.suffixes[-2:]]
+    if endings and endings[-1] in COMPRESSED:
+        endings.pop()
+    return _NAMES.get(endings[-1]) if endings else None
+
+
+def format_of(paths: Sequence[Path], encoding: str, documents: str) -> Format:
+    """The one format of these files."""
+    counts = Counter(format_name(path) for path in paths)
+    if None in counts:
+        unknown = next(path for path in paths if format_name(path) is None)
+        raise InputError(f'"{unknown}" has no ending that laplex reads: {ENDINGS}')
+    if len(counts) > 1:
+        mix = ", ".join(f"{count} {name}" for name, count in counts.items())
+        raise InputError(f'"{paths[0].parent}" has files of more than one format ({mix}): name one, as in "*.csv"')
+    encoding = _encoding(encoding)  # also checked where it is not used
+    name = next(iter(counts))
+    if name == "parquet":
+        return Parquet()
+    if name == "text":
+        return PlainText(encoding, documents)
+    return Json(encoding) if name == "jsonl" else Csv(encoding, "\t" if name == "tsv" else None)
+
+
+def _encoding(name: str) -> str:
+    """The official name of an encoding; UTF-8 may begin with a byte order mark."""
+    try:
+        "".encode(name)
+    except LookupError:
+        raise InputError(f'there is no encoding "{name}": try "utf-8", "latin-1" or "utf-16"') from None
+    name = codecs.lookup(name).name
+    return "utf-8-sig" if name == "utf-8" else name
+
+
+class Csv(Format):
+    """A header with the names of the columns, then rows, quoted by "...".
+
+    The delimiter is a comma, or, if the header has none, a semicolon, a tab or a bar.
+    """
+
+    def __init__(self, encoding: str, delimiter: str | None) -> None:
+        self._encoding = _encoding(encoding)
+        self._delimiter = delimiter
+        self.identity = f"csv {self._encoding} {delimiter}"
+
+    def columns(self, path: Path) -> tuple[str, ...]:
+        with open_text(path, self._encoding) as (file, _):
+            return self._header(path, file)[0]
+
+    def _header(self, path: Path, file: io.TextIOWrapper) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
+        """The names of the columns, and the rows after them with their line numbers."""
+        blank_lines, line = next(((number, line) for number, line in enumerate(file) if line.strip()), (0, ""))
+        if not line:
+            raise InputError(f'"{path}" is empty')
+        if "\0" in line:
+            raise InputError(f'"{path}" has NUL characters in its header: give its encoding, perhaps "utf-16"')
+        delimiter = self._delimiter or next((mark for mark in ",;\t|" if mark in line), ",")
+        csv.field_size_limit(MAX_CSV_FIELD_BYTES)
+        reader = csv.reader(itertools.chain([line], file), delimiter=delimiter, strict=True)
+        rows = self._rows(path, reader, blank_lines)
+        names = tuple(name.strip() for name in next(rows)[1])
+        check_unique(names, f'"{path}"')
+        return names, rows
+
+    def _rows(self, path: Path, reader: Any, blank_lines: int) -> Iterator[tuple[int, list[str]]]:
+        try:
+            for row in reader:
+                yield blank_lines + reader.line_num, row
+        except csv.Error as error:
+            raise InputError(
+                f'"{path}", up to line {blank_lines + reader.line_num:,}: {error}. If its quotes follow another rule, '
+                "read it with pandas or polars and pass the frame"
+            ) from None
+
+    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+        with open_text(path, self._encoding) as (file, share):
+            names, rows = self._header(path, file)
+            absent = [column for column in columns if column not in names]
+            if absent:
+                raise InputError(f'there is no column "{absent[0]}" in "{path}"; its columns are: {quote(names, 30)}')
+            indices = [names.index(column) for column in columns]
+            for frame in frames_of_rows(self._values(path, len(names), rows, indices), columns):
+                yield frame, share()
+
+    def _values(
+        self, path: Path, width: int, rows: Iterable[tuple[int, list[str]]], indices: Sequence[int]
+    ) -> Iterator[list[str]]:
+        for line, row in rows:
+            if len(row) == width:
+                yield [row[index] for index in indices]
+            elif row:
+                raise InputError(f'"{path}", line {line:,}: {len(row)} values where the header has {width} columns')
+
+
+class Json(Format):
+    """One JSON object per line, whose keys are the columns."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = _encoding(encoding)
+        self.identity = f"jsonl {self._encoding}"
+
+    def columns(self, path: Path) -> tuple[str, ...]:
+        with open_text(path, self._encoding) as (file, _):
+            return keys_of(self._objects(path, file), f'"{path}"')
+
+    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+        with open_text(path, self._encoding) as (file, share):
+            for frame in frames_of_dicts(self._objects(path, file), columns, f'"{path}"'):
+                yield frame, share()
+
+    def _objects(self, path: Path, file: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f'"{path}", line {number:,}: not JSON ({error})') from None
+            if not isinstance(value, dict):
+                raise InputError(f'"{path}", line {number:,}: a JSON {type(value).__name__} where an object should be')
+            yield value
+
+
+class Parquet(Format):
+    """Parquet, read by Polars once its pages are known to hold what they claim."""
+
+    identity = "parquet"
+
+    def columns(self, path: Path) -> tuple[str, ...]:
+        with input_errors(path):
+            if path.stat().st_size == 0:
+                raise InputError(f'"{path}" is empty')
+            check_parquet(path)
+            return tuple(pl.scan_parquet(path, glob=False).collect_schema().names())
+
+    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+        with input_errors(path):
+            check_parquet(path)
+            rows = pl.scan_parquet(path, glob=False)
+            total = max(rows.select(pl.len()).collect().item(), 1)
+            done = 0
+            for frame in in_batches(rows.select(by_name(*columns))):  # a plain string such as "^a$" is a pattern
+                done += len(frame)
+                yield frame, done / total
+
+
+class PlainText(Format):
+    """A document per line or per file. The column "file" holds the name of the file without its ending."""
+
+    def __init__(self, encoding: str, documents: str = "lines") -> None:
+        if documents not in ("lines", "files"):
+            raise InputError(f'documents="{documents}": plain text holds a document in each of its "lines" or "files"')
+        self._encoding = _encoding(encoding)
+        self._one_document = documents == "files"
+        self.identity = f"text {self._encoding} {documents}"
+
+    def columns(self, path: Path) -> tuple[str, ...]:
+        with open_text(path, self._encoding) as (file, _):
+            if not file.read(1):
+                raise InputError(f'"{path}" is empty')
+        return ("text", "file")
+
+    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+        stem = path.name.split(".")[0]
+        with open_text(path, self._encoding, self._one_document) as (file, share):
+            texts = [file.read()] if self._one_document else file
+            rows = ([text if column == "text" else stem for column in columns] for text in texts)
+            for frame in frames_of_rows(rows, columns):
+                yield frame, share()
+
+
+def in_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a frame in batches."""
+    waiting: list[pl.DataFrame] = []
+    size = count = 0
+    for piece in rows.collect_batches(chunk_size=256, maintain_order=True):
+        waiting.append(piece)
+        size += piece.estimated_size()  # type: ignore[assignment]
+        count += len(piece)
+        if size >= BATCH_CHARACTERS or count >= MAX_BATCH_ROWS:
+            yield pl.concat(waiting)
+            waiting, size, count = [], 0, 0
+    if waiting:
+        yield pl.concat(waiting)
+
+
+def keys_of(dicts: Iterable[Mapping[str, Any]], name: str) -> tuple[str, ...]:
+    """The keys of the first dicts, in the order in which they appear."""
+    keys = {str(key): None for mapping in itertools.islice(dicts, KEYS_FROM_DOCUMENTS) for key in mapping}
+    if not keys:
+        raise InputError(f"{name} is empty")
+    return tuple(keys)
+
+
+def check_unique(columns: Sequence[str], name: str) -> None:
+    """Raise an InputError if two columns have one name."""
+    repeated = sorted(column for column, count in Counter(columns).items() if count > 1)
+    if repeated:
+        raise InputError(f"{name} has more than one column named {quote(repeated)}: rename them")
+
+
+def frames_of_dicts(dicts: Iterable[Mapping[str, Any]], columns: Sequence[str], name: str) -> Iterator[pl.DataFrame]:
+    """Dicts in batches, as frames of some of their keys."""
+    return frames_of_rows(([mapping.get(column) for column in columns] for mapping in dicts), columns, name)
+
+
+def frames_of_rows(rows: Iterable[list[Any]], columns: Sequence[str], name: str = "") -> Iterator[pl.DataFrame]:
+    """Rows of Python values in batches, as frames."""
+    waiting: list[list[Any]] = []
+    size = done = 0
+    for row in itertools.chain(rows, [None]):
+        if row is not None:
+            waiting.append(row)
+            size += sum(len(value) for value in row if isinstance(value, (str, list)))
+        if waiting and (row is None or size >= BATCH_CHARACTERS or len(waiting) >= MAX_BATCH_ROWS):
+            values = zip(*waiting, strict=True) if columns else []
+            # by name, since Polars renames columns of a list whose names are empty
+            yield pl.DataFrame({column: series_of(column, list(v), name, done) for column, v in zip(columns, values)})
+            done += len(waiting)
+            waiting, size = [], 0
+
+
+def series_of(name: str, values: list[Any], source: str = "", done: int = 0) -> pl.Series:
+    """Python values as a column of strings, or of lists of strings if they are lists; other values become strings.
+
+    `source` names where they come from, of which `done` documents came before.
+    """
+    of = f" of {source}" if source else ""
+    try:
+        if all(value is None or isinstance(value, str) for value in values):
+            return pl.Series(name, values, pl.String)
+        if not any(map(_is_list, values)):
+            return pl.Series(name, [_as_text(value) for value in values], pl.String)
+        for number, value in enumerate(values, done + 1):
+            if value is not None and not _is_list(value):
+                raise InputError(
+                    f'column "{name}" holds lists and, in document {number:,}{of}, {repr(value)[:40]}: make them all '
+                    "lists"
+                )
+        words = [None if value is None else [_as_text(item) for item in value] for value in values]
+        return pl.Series(name, words, pl.List(pl.String))
+    except TypeError as error:
+        raise InputError(f'column "{name}"{of}: {error}') from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"column {name!r}{of}: {error.object[:40]!r} holds half a character (a surrogate)") from None
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or type(value).__name__ in ("ndarray", "Series")
+
+
+def _as_text(value: Any) -> str | None:
+    """A value as it would stand in a CSV file."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return str(value).lower()
+    if isinstance(value, (float, np.floating)):
+        if value != value:
+            return None
+        return str(int(value)) if value.is_integer() and abs(float(value)) < 2**63 else str(value)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ", "seconds").removesuffix(" 00:00:00")
+    if isinstance(value, (Mapping, set, bytes, list, tuple)):
+        raise TypeError(f"{repr(value)[:60]} is neither text nor a number")
+    return str(value)

@@ -1,0 +1,244 @@
+"""Sources of documents: files, frames, or any iterable of dicts that can be read again.
+
+A source knows its columns and gives rows in batches, as Polars frames with only the columns asked for, so that a
+corpus is never complete in memory.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.selectors import by_name
+
+from laplex.errors import InputError
+from laplex.text import formats
+from laplex.text.files import input_errors
+
+
+@dataclass(frozen=True)
+class DocumentBatch:
+    """Consecutive documents of a source."""
+
+    frame: pl.DataFrame
+    place: str  # for messages: the file or frame they are from,
+    first: int  # and the number of the first document there
+    share: float | None  # of the source that has been read, if that is known
+
+    def __post_init__(self) -> None:
+        pattern = next((name for name in self.frame.columns if name.startswith("^") and name.endswith("$")), None)
+        if pattern is not None:
+            raise InputError(
+                f'{self.place} has a column named "{pattern}", which Polars takes for a pattern: rename it'
+            )
+
+
+class Source(ABC):
+    """Rows with named columns that can be read any number of times."""
+
+    name: str
+    columns: tuple[str, ...]
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+        """The rows in their order, with these columns only."""
+
+    @abstractmethod
+    def identity(self, columns: Sequence[str]) -> str:
+        """A string that is equal for sources with the same rows."""
+
+
+def source_of(source: Any, *, encoding: str, documents: str) -> Source:
+    """The source for what a user passed to `read`."""
+    if isinstance(source, (str, os.PathLike)):
+        return Files([source], encoding, documents)
+    if isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source):
+        return Frame(source)
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
+        if iter(source) is source:
+            raise InputError(
+                f"a {type(source).__name__} can be read only once: pass a list of dicts, "
+                "or an object whose __iter__ starts anew each time"
+            )
+        if isinstance(source, Sequence) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+            return Files(source, encoding, documents)
+        return Documents(source)
+    raise InputError(
+        f"cannot read a corpus from {type(source).__name__}: pass a path, a pandas, polars or Arrow frame, "
+        "or a list of dicts"
+    )
+
+
+class Files(Source):
+    """One or more files of one format."""
+
+    def __init__(self, sources: Iterable[str | os.PathLike[str]], encoding: str, documents: str = "lines") -> None:
+        sources = list(sources)
+        self.paths = [path for source in sources for path in _expand(source)]
+        self.name = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files"
+        self._format = formats.format_of(self.paths, encoding, documents)
+        self.columns = self._format.columns(self.paths[0])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+        sizes = [_stat(path).st_size for path in self.paths]
+        total = max(sum(sizes), 1)
+        done = 0
+        for path, size in zip(self.paths, sizes, strict=True):
+            first = 1
+            for frame, share in self._format.read(path, columns):
+                yield DocumentBatch(frame, str(path), first, (done + share * size) / total)
+                first += len(frame)
+            done += size
+
+    def identity(self, columns: Sequence[str]) -> str:
+        stamps = [[str(path.resolve()), _stat(path).st_size, _stat(path).st_mtime_ns] for path in self.paths]
+        return json.dumps([self._format.identity, stamps])
+
+
+class Frame(Source):
+    """A pandas, polars or Arrow frame in memory, or a polars LazyFrame."""
+
+    def __init__(self, frame: Any) -> None:
+        self._pandas = frame if _is_pandas(frame) else None
+        names = [str(name) for name in (frame.columns if self._pandas is not None else _column_names(frame))]
+        formats.check_unique(names, "the frame")
+        is_polars = isinstance(frame, (pl.DataFrame, pl.LazyFrame))
+        self._polars = None if self._pandas is not None else frame.lazy() if is_polars else pl.from_arrow(frame)
+        if isinstance(self._polars, pl.DataFrame):
+            self._polars.columns = names  # Polars renames empty ones
+        self.columns = tuple(names)
+        self.name = f"a {type(frame).__module__.split('.')[0]} frame"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+        first = 1
+        frames = self._pandas_frames(columns) if self._pandas is not None else self._polars_frames(columns)
+        for frame, share in frames:
+            yield DocumentBatch(frame, self.name, first, share)
+            first += len(frame)
+
+    def _polars_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
+        assert self._polars is not None
+        with input_errors(self.name):
+            for frame in formats.in_batches(self._polars.lazy().select(by_name(*columns))):  # type: ignore[union-attr]
+                yield frame, None
+
+    def _pandas_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
+        rows, step = len(self._pandas), formats.MAX_BATCH_ROWS  # type: ignore[arg-type]
+        for start in range(0, rows, step):
+            piece = self._pandas.iloc[start : start + step]  # type: ignore[union-attr]
+            series = {name: _from_pandas(name, piece[_label(piece, name)]) for name in columns}
+            yield pl.DataFrame(series), min(1.0, (start + step) / rows)
+
+    def identity(self, columns: Sequence[str]) -> str:
+        if self._pandas is not None:
+            types = [self._pandas[_label(self._pandas, name)].dtype for name in columns]
+        else:
+            types = self._polars.lazy().select(by_name(*columns)).collect_schema().dtypes()  # type: ignore[union-attr]
+        # the types, too, since a date has the hash of its number
+        return f"{types} {_digest(batch.frame for batch in self.batches(columns))}"
+
+
+class Documents(Source):
+    """Dicts, from anything that can be iterated over again: a list, or an object whose __iter__ starts anew."""
+
+    def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
+        self._documents = documents
+        self._known_digest: str | None = None
+        self.name = "a list of documents" if isinstance(documents, list) else f"a {type(documents).__name__}"
+        self.columns = formats.keys_of(self._checked(), self.name)
+
+    def _checked(self) -> Iterator[Mapping[str, Any]]:
+        for number, document in enumerate(self._documents, 1):
+            if not isinstance(document, Mapping):
+                raise InputError(
+                    f"document {number:,} of {self.name} is a {type(document).__name__}, not a dict such as "
+                    '{"text": "...", "party": "D"}'
+                )
+            yield document
+
+    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+        digest = hashlib.blake2b(digest_size=16)
+        first = 1
+        for frame in formats.frames_of_dicts(self._checked(), columns, self.name):
+            digest.update(_row_hashes(frame))
+            yield DocumentBatch(frame, self.name, first, None)
+            first += len(frame)
+        if self._known_digest is not None and digest.hexdigest() != self._known_digest:
+            raise InputError(
+                f"{self.name} gave other documents when it was read again: it must give the same each time"
+            )
+
+    def identity(self, columns: Sequence[str]) -> str:
+        self._known_digest = None
+        self._known_digest = _digest(batch.frame for batch in self.batches(columns))
+        return self._known_digest
+
+
+def _stat(path: Path) -> os.stat_result:
+    with input_errors(path):
+        return path.stat()
+
+
+def _expand(source: str | os.PathLike[str]) -> list[Path]:
+    """The files of a path, a folder or a glob, sorted."""
+    path = Path(source)
+    with input_errors(path):
+        if path.is_dir():
+            entries = sorted(entry for entry in path.iterdir() if entry.is_file())
+            known = [entry for entry in entries if formats.format_name(entry) and not entry.name.startswith(".")]
+            if not known:
+                raise InputError(f'no file in the folder "{path}" has an ending that laplex reads ({formats.ENDINGS})')
+            return known
+        if path.exists():
+            return [path]
+    matches = sorted(Path(match) for match in glob.glob(str(source), recursive=True) if Path(match).is_file())
+    if not matches:
+        raise InputError(f'there is no file "{source}"')
+    return matches
+
+
+def _column_names(frame: Any) -> Sequence[str]:
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect_schema().names()
+    if isinstance(frame, pl.DataFrame):
+        return frame.columns
+    names = getattr(getattr(frame, "schema", None), "names", None)
+    if names is None:
+        raise InputError(f"cannot read a corpus from {type(frame).__name__}: pass a table, which can be read again")
+    return list(names)
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.split(".")[0] == "pandas" and hasattr(frame, "iloc") and hasattr(frame, "columns")
+
+
+def _label(frame: Any, name: str) -> Any:
+    """The label of a pandas column, which need not be a string."""
+    return next(label for label in frame.columns if str(label) == name)
+
+
+def _from_pandas(name: str, column: Any) -> pl.Series:
+    if column.dtype.kind in "iufbM" and not hasattr(column.dtype, "na_value"):
+        values = column.dt.as_unit("us") if column.dtype.kind == "M" else column  # Polars has no unit of seconds
+        return pl.Series(name, values.to_numpy(), nan_to_null=True)
+    values = [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
+    return formats.series_of(name, values)
+
+
+def _row_hashes(frame: pl.DataFrame) -> bytes:
+    return frame.hash_rows(seed=0).to_numpy().tobytes()
+
+
+def _digest(frames: Iterable[pl.DataFrame]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for frame in frames:
+        digest.update(_row_hashes(frame))
+    return digest.hexdigest()

@@ -1,0 +1,293 @@
+"""The corpus as numbers: one long array of word ids, and the borders and metadata of its documents.
+
+Tokens are made from a Corpus once, written to a cache folder under a hash of the documents and the settings, and
+memory-mapped from there. Words outside the vocabulary are left out; document borders are kept.
+N tokens, M documents, S slices, V words.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+
+from laplex.errors import InputError, StorageError, check_int, quote
+from laplex.runtime import storage
+from laplex.runtime.display import say
+from laplex.runtime.distributed import communicator
+from laplex.text.corpus import Corpus
+from laplex.text.ingest import build, cache_key, spans
+from laplex.text.periods import in_order
+from laplex.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The combinations of metadata values that occur; that of document m is `keys[of_document[m]]`."""
+
+    columns: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
+    of_document: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def values(self, column: str) -> list[str]:
+        """The values of a column, in order."""
+        place = self.columns.index(column)
+        return in_order({key[place] for key in self.keys})
+
+    def cells(self, column: str) -> list[dict[str, int]]:
+        """The sets of slices that differ in `column` only, each a dict from its values in order to their slices."""
+        place = self.columns.index(column)
+        cells: dict[tuple[str, ...], dict[str, int]] = {}
+        for slice, key in enumerate(self.keys):
+            cells.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = slice
+        return [{value: cell[value] for value in in_order(cell)} for cell in cells.values()]
+
+
+class Tokens:
+    """The documents of a corpus as word ids, made by `Tokens.of`.
+
+    Attributes:
+        ids: (N) int32. The word ids of all documents, one after the other, each in the vocabulary of its language.
+        offsets: (M + 1) int64. Document m is `ids[offsets[m]:offsets[m + 1]]`.
+        languages: (M) int32. The language of each document, an index into `vocabularies`.
+        vocabularies: The vocabulary of each language.
+        columns: The names of the metadata columns.
+        folder: The folder that the arrays are in.
+        digest: The hash of all arrays.
+
+    Example:
+        >>> import laplex as lx
+        >>> tokens = Tokens.of(lx.read([{"text": "a b a"}]), min_count=1, quiet=True)
+        >>> tokens.ids.tolist(), tokens.vocabularies[0].words
+        ([0, 1, 0], ('a', 'b'))
+    """
+
+    def __init__(self, saved: storage.Saved) -> None:
+        arrays, settings = saved.arrays, saved.settings
+        self.folder = saved.folder
+        self.digest = saved.digest
+        self.settings = settings
+        try:
+            self.ids: NDArray[np.int32] = arrays["ids"]
+            self.offsets: NDArray[np.int64] = arrays["offsets"]
+            self.languages: NDArray[np.int32] = arrays["languages"]
+            self.columns: tuple[str, ...] = tuple(settings["columns"])
+            self._codes = {name: arrays[f"codes/{name}"] for name in self.columns}
+            self._values = {name: _unpack(arrays, f"values/{name}") for name in self.columns}
+            self.vocabularies = tuple(
+                Vocabulary(_unpack(arrays, f"words/{i}"), arrays[f"counts/{i}"], language)
+                for i, language in enumerate(settings["languages"])
+            )
+            self._check_arrays()
+        except (KeyError, ValueError, TypeError) as error:
+            raise StorageError(f'"{saved.folder}" is damaged: {error} is missing or wrong') from None
+
+    def _check_arrays(self) -> None:
+        """Raise ValueError unless the arrays fit together, since kernels do not check."""
+        if not all(isinstance(name, str) for name in (*self.columns, *self._names)) or not self._names:
+            raise ValueError("a name of a column or a language")
+        int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
+        if self.ids.ndim != 1 or self.ids.dtype != int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
+            raise ValueError("the type of the ids or of the offsets")
+        lengths = np.diff(self.offsets)
+        if not len(self.offsets) or self.offsets[0] != 0 or self.offsets[-1] != len(self) or (lengths < 0).any():
+            raise ValueError("where a document begins")
+        sizes = {"the language of a document": (self.languages, len(self._names))}
+        sizes |= {f'the "{name}" of a document': (self._codes[name], len(self._values[name])) for name in self.columns}
+        for name, (codes, size) in sizes.items():
+            if codes.dtype != int32 or codes.shape != documents or not ((codes >= 0) & (codes < size)).all():
+                raise ValueError(name)
+        # as unsigned integers, negative ids are too large as well
+        full = lengths > 0
+        largest = np.maximum.reduceat(self.ids.view(np.uint32), self.offsets[:-1][full]) if full.any() else 0
+        if (largest >= np.array([len(v) for v in self.vocabularies])[self.languages[full]]).any():
+            raise ValueError("the id of a word")
+
+    @property
+    def _names(self) -> list[str]:
+        return [vocabulary.language for vocabulary in self.vocabularies]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return len(self.offsets) - 1
+
+    def document(self, index: int) -> NDArray[np.int32]:
+        """The words of one document.
+
+        Args:
+            index: The number of the document, from 0.
+
+        Returns:
+            Their ids.
+        """
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def values(self, column: str) -> list[str]:
+        """The values of a metadata column.
+
+        Args:
+            column: The name of the column.
+
+        Returns:
+            The values in order, as strings.
+        """
+        return self._values[self._check(column)]
+
+    def codes(self, column: str) -> NDArray[np.int32]:
+        """The metadata of each document.
+
+        Args:
+            column: The name of the column.
+
+        Returns:
+            (M) The value of each document, as an index into `values(column)`.
+        """
+        return self._codes[self._check(column)]
+
+    def _check(self, column: str) -> str:
+        if column not in self._values:
+            raise InputError(f'there is no column "{column}"; the columns read are: {quote(self.columns, 30)}')
+        return column
+
+    def slices(self, columns: Sequence[str]) -> Slices:
+        """The combinations of values of some columns that occur, in any rank.
+
+        Args:
+            columns: The columns; none for one slice with all documents.
+
+        Returns:
+            The slices, and that of each document.
+        """
+        if isinstance(columns, str):
+            raise InputError(f'slices are made by a list of columns: write ["{columns}"]')
+        sizes = [len(self.values(column)) for column in columns]
+        combined = np.zeros(self.documents, np.int64)
+        for column, size in zip(columns, sizes, strict=True):
+            combined = combined * size + self.codes(column)
+        data = communicator().allgather(np.unique(combined).tobytes())
+        occurring = np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in data]))
+        codes = np.unravel_index(occurring, sizes) if columns else ()
+        values = [[self.values(column)[i] for i in index.tolist()] for column, index in zip(columns, codes)]
+        keys = tuple(zip(*values)) if columns else ((),) * len(occurring)
+        return Slices(tuple(columns), keys, np.searchsorted(occurring, combined).astype(np.int32))
+
+    def counts(
+        self, slices: Slices, language: int = 0, documents: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Count words by slice.
+
+        Args:
+            slices: The slices, made by `slices`.
+            language: The language, an index into `vocabularies`.
+            documents: (M) Which documents to count, by default all.
+
+        Returns:
+            (S, V) How often each word of the language occurs in each slice.
+        """
+        size = len(self.vocabularies[language])
+        counts = np.zeros(len(slices) * size, np.int64)
+        for first, last in spans(self.offsets):
+            inside = self.languages[first:last] == language
+            if documents is not None:
+                inside = inside & documents[first:last]
+            lengths = np.diff(self.offsets[first : last + 1])
+            keep = np.repeat(inside, lengths)
+            ids = self.ids[self.offsets[first] : self.offsets[last]][keep]
+            row = np.repeat(slices.of_document[first:last][inside].astype(np.int64), lengths[inside])
+            counts += np.bincount(row * size + ids, minlength=len(counts))
+        return counts.reshape(len(slices), size)
+
+    @cached_property
+    def _sizes(self) -> str:
+        words = " + ".join(f"{len(v):,}" for v in self.vocabularies)
+        return f"{len(self):,} tokens of {words} words in {self.documents:,} documents"
+
+    def __repr__(self) -> str:
+        return f"Tokens: {self._sizes}"
+
+    @classmethod
+    def of(
+        cls,
+        corpus: Corpus,
+        *,
+        min_count: int = 5,
+        max_words: int | None = None,
+        keep: Collection[str] = (),
+        cache: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        quiet: bool = False,
+    ) -> Tokens:
+        """Tokenize and count a corpus, or load it from the cache if neither it nor the settings have changed.
+
+        Args:
+            corpus: The corpus.
+            min_count: How often a word must occur to enter the vocabulary of its language.
+            max_words: The largest size of a vocabulary, by default any.
+            keep: Words that enter a vocabulary however rare they are.
+            cache: The cache folder; by default $LAPLEX_CACHE, or the user's cache folder.
+            threads: The number of threads, by default one per core.
+            quiet: Show no progress.
+
+        Returns:
+            The tokens.
+
+        Example:
+            >>> import laplex as lx
+            >>> len(Tokens.of(lx.read([{"text": "to be or not to be"}]), min_count=2, quiet=True))
+            4
+        """
+        if isinstance(keep, str):
+            raise InputError(f'keep is a list of words: write keep=["{keep}"]')
+        min_count = check_int("min_count", min_count)
+        max_words = None if max_words is None else check_int("max_words", max_words)
+        threads = None if threads is None else check_int("threads", threads)
+        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(keep)}
+        key = cache_key(corpus, settings)
+        part = f"-{communicator().rank}-of-{communicator().size}" if communicator().size > 1 else ""
+        communicator().check_equal("the hash of the corpus", key)
+        folder = Path(cache or cache_folder()) / f"tokens-{key}{part}"
+        if communicator().allreduce(np.array([int(storage.exists(folder))]))[0] == communicator().size:
+            try:
+                tokens = cls(storage.load(folder, "tokens"))
+                storage.clear_up(folder)
+                say(f"{tokens._sizes}, as read before", quiet=quiet)
+                return tokens
+            except StorageError as error:
+                if communicator().size > 1:
+                    raise  # reading again is a collective operation
+                say(f"{error}; the text is read again", quiet=quiet)
+        started = time.monotonic()
+        build(corpus, settings, folder, threads or os.cpu_count() or 1, quiet)
+        tokens = cls(storage.load(folder, "tokens"))
+        say(f"{tokens._sizes}, read in {time.monotonic() - started:.1f} s{tokens._left_out()}", quiet=quiet)
+        return tokens
+
+    def _left_out(self) -> str:
+        read = self.settings["tokens_read"]
+        tokens = read - len(self)
+        words = self.settings["words_read"] - sum(len(v) for v in self.vocabularies)
+        return f"; {words:,} rarer words left out ({tokens / read:.1%} of the tokens)" if tokens else ""
+
+
+def cache_folder() -> Path:
+    """The folder of cached tokens: $LAPLEX_CACHE, or the user's cache folder."""
+    return Path(os.environ.get("LAPLEX_CACHE") or platformdirs.user_cache_dir("laplex"))
+
+
+def _unpack(arrays: dict[str, NDArray[Any]], name: str) -> list[str]:
+    return storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"])

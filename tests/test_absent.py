@@ -1,0 +1,478 @@
+"""Vectors only where words occur: the same model as with all of them, absent words being what the prior says."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import engine_runs
+import numpy as np
+import pandas as pd
+import pytest
+import small
+from hypothesis import given
+from hypothesis import strategies as st
+
+import laplex as lx
+from laplex.engines import reference
+from laplex.engines.sampling import count_visits
+from laplex.engines.state import State
+from laplex.fitting.fit import fit_tokens
+from laplex.fitting.stability import refitted
+from laplex.inference.contexts import contrast_precision
+from laplex.model.absent import (
+    SliceCovariance,
+    eliminate_along_path,
+    eliminate_by_pattern,
+    inverse_of_precision,
+    path_order,
+)
+from laplex.model.likelihoods import Likelihood
+from laplex.model.objective import log_posterior
+from laplex.model.priors.prior import WordPrior
+from laplex.model.problem import make_problem
+from laplex.model.rows import Rows
+from laplex.runtime import storage
+
+YEARS = [str(year) for year in range(2000, 2007)]
+PRIORS = {
+    "chain": (lambda: lx.Ridge(0.5) + lx.Chain("year", 4.0), ["year"]),
+    "chain by gap": (lambda: lx.Ridge(1.0) + lx.Chain("year", 9.0, start=2.0, by_gap=True), ["year"]),
+    "groups": (lambda: lx.Ridge(0.5) + lx.Groups("year", 2.0), ["year"]),
+    "group mean": (lambda: lx.Ridge(0.3) + lx.GroupMean("year", 3.0, 0.5), ["year"]),
+    "both": (lambda: lx.Ridge(0.5) + lx.Groups("party", 3.0) + lx.Chain("year", 5.0), ["party", "year"]),
+    "chains apart": (lambda: lx.Ridge(0.5) + lx.Chain("year", 5.0), ["party", "year"]),
+    "ridge alone": (lambda: lx.Ridge(1.5), ["year"]),
+    "ridge by word": (lambda: lx.Ridge(0.2) + lx.Ridge({"3": 4.0, "5": 1.0}) + lx.Chain("year", 4.0), ["year"]),
+    "no ridge on words": (lambda: lx.Ridge(1.0, on="contexts") + lx.Chain("year", 4.0, start=0.5), ["year"]),
+}
+
+
+def sparse_documents(count=28, words=20, languages=("",), seed=1):
+    """Short documents, so that most words are absent from most slices."""
+    rows = small.documents(count, 5, words, seed, languages)
+    for number, row in enumerate(rows):
+        row["year"] = YEARS[number // (2 * len(languages)) % len(YEARS)]
+    return rows
+
+
+@pytest.fixture
+def texts():
+    return sparse_documents()
+
+
+@pytest.fixture
+def lacking():
+    """More text, in each slice without some of the words."""
+    rows = small.documents(84)
+    for number, row in enumerate(rows):
+        row["year"] = YEARS[number // 2 % len(YEARS)]
+        shift = 3 * int(row["year"]) + (row["party"] == "D")
+        row["text"] = [word for word in row["text"] if (7 * int(word) + shift) % 5 > 1]
+    return rows
+
+
+def both(rows, name, **choices):
+    """The problem with vectors where words occur, the one with all vectors and the same negatives, and the layout."""
+    make, vary = PRIORS[name]
+    filled = small.problem(rows, make(), vary, absent="filled", **choices)
+    whole = replace(small.problem(rows, make(), vary, **choices), present=filled.present)
+    return filled, whole, small.layout(rows, vary)
+
+
+def parts(filled):
+    return np.flatnonzero(filled.slot >= 0), np.flatnonzero(filled.slot < 0)
+
+
+def expanded(filled, whole, theta):
+    """The vectors of all rows, the absent ones at their optimum under the whole prior."""
+    here, gone = parts(filled)
+    laplacian = small.full_laplacian(whole.graph)
+    full = np.zeros((len(filled.slot), theta.shape[1]))
+    full[here] = theta[filled.slot[here]]
+    full[gone] = -np.linalg.solve(laplacian[np.ix_(gone, gone)], laplacian[np.ix_(gone, here)] @ full[here])
+    return full
+
+
+# The graph that is left
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_graph_that_is_left_is_schurs_complement(texts, name):
+    filled, whole, _ = both(texts, name)
+    here, gone = parts(filled)
+    assert 0.3 < len(gone) / len(filled.present) < 0.9
+    laplacian = small.full_laplacian(whole.graph)
+    across = laplacian[np.ix_(here, gone)]
+    left = laplacian[np.ix_(here, here)] - across @ np.linalg.solve(laplacian[np.ix_(gone, gone)], across.T)
+    np.testing.assert_allclose(small.full_laplacian(filled.graph), left, atol=1e-12)
+    assert (filled.graph.weight > 0).all()
+
+
+def test_over_a_gap_springs_are_in_series():
+    rows = [{"text": ["a", "b"], "party": "D", "year": year, "lang": ""} for year in YEARS]
+    for row in rows[1:4]:
+        row["text"] = ["b", "b"]
+    prior = lx.Chain("year", 12.0, start=1.0) + lx.Ridge(1.0, on="contexts")
+    problem = small.problem(rows, prior, ["year"], absent="filled")
+    where = small.layout(rows, ["year"])
+    a = where.vocabularies[0]["a"]
+    first, second = problem.slot[[where.words(0, 0)[a], where.words(0, 4)[a]]]
+    edge = (problem.graph.first == first) & (problem.graph.second == second)
+    np.testing.assert_allclose(problem.graph.weight[edge], [12.0 / 4])
+    assert problem.graph.diagonal[first] == 1.0
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e-3, 1.0, 1e3, 1e6]), st.integers(2, 8))
+def test_both_ways_of_elimination_agree(seed, strength, slices):
+    """Along a path, and by solving for each pattern."""
+    random = np.random.default_rng(seed)
+    weights = np.diag(strength * random.random(slices - 1) + 0.1 * strength, 1)
+    weights = weights[np.ix_(turn := random.permutation(slices), turn)]
+    words = random.choice([0.5, 2.0], 12)
+    prior = WordPrior(weights + weights.T, random.random(slices), words, np.ones(12))
+    slot = np.full((slices, 12), -1, np.int32)
+    here = random.random(slot.shape) < 0.5
+    slot[here] = np.arange(here.sum())
+    order, covariance = path_order(prior.weights), SliceCovariance.of(prior)
+    assert order is not None
+    found = []
+    for eliminate in (
+        lambda diagonal: eliminate_along_path(prior, order, words, slot, diagonal),
+        lambda diagonal: eliminate_by_pattern(prior, covariance, covariance.kind, slot, diagonal, True),
+    ):
+        diagonal = np.zeros(here.sum())
+        matrix = np.zeros((here.sum(), here.sum()))
+        for one, two, weight in eliminate(diagonal):
+            matrix[one, two] += weight
+            matrix[two, one] += weight
+        found += [diagonal, matrix]
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-7)
+    np.testing.assert_allclose(found[1], found[3], rtol=1e-7, atol=1e-8 * strength)
+
+
+def test_a_circle_is_no_path_and_is_eliminated_all_the_same():
+    circle = np.roll(np.eye(5), 1, axis=1)
+    assert path_order(circle + circle.T) is None
+    assert path_order(np.zeros((3, 3))) == [0, 1, 2]
+    star = np.zeros((4, 4))
+    star[0, 1:] = star[1:, 0] = 1.0
+    assert path_order(star) is None
+
+
+@pytest.mark.parametrize("strength", [1.0, 1e8])
+def test_the_covariance_is_precise_for_every_strength(strength):
+    size = 40
+    weights = np.diag(np.full(size - 1, strength), 1)
+    weights = weights + weights.T
+    diagonal = np.full(size, 1e-2)
+    found = inverse_of_precision(weights, diagonal)
+    np.testing.assert_allclose(found @ diagonal, 1.0, rtol=1e-12)  # (L + D) 1 = d
+    if strength == 1.0:
+        whole = np.diag(diagonal + weights.sum(1)) - weights
+        np.testing.assert_allclose(found, np.linalg.inv(whole), rtol=1e-9)
+
+
+# The same maximum
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+@pytest.mark.parametrize("name", ["chain", "groups", "both"])
+def test_the_mode_is_that_of_the_model_with_all_vectors(texts, name, likelihood):
+    """With the same negatives. What is filled is where the whole posterior is highest, and nothing else moves."""
+    filled, whole, _ = both(texts, name, likelihood=likelihood)
+    best = reference.maximize(filled, small.some_theta(filled, scale=0.1), tolerance=1e-10)
+    full = expanded(filled, whole, best)
+    assert log_posterior(whole, full)[0] == pytest.approx(log_posterior(filled, best)[0], rel=1e-12)
+    assert np.abs(log_posterior(whole, full)[1]).max() < 1e-3
+    again = reference.maximize(whole, full, tolerance=1e-10)
+    np.testing.assert_allclose(again, full, atol=1e-3)
+    assert log_posterior(whole, again)[0] == pytest.approx(log_posterior(whole, full)[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+@pytest.mark.parametrize("name", ["chain", "groups", "both"])
+def test_the_gradient_is_that_of_the_model_with_all_vectors(texts, name, likelihood):
+    filled, whole, _ = both(texts, name, likelihood=likelihood)
+    theta = small.some_theta(filled)
+    here, gone = parts(filled)
+    gradient = log_posterior(whole, expanded(filled, whole, theta))[1]
+    np.testing.assert_allclose(gradient[here], log_posterior(filled, theta)[1][filled.slot[here]], atol=1e-9)
+    np.testing.assert_allclose(gradient[gone], 0.0, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+@pytest.mark.parametrize("name", ["chain", "groups", "both"])
+def test_the_cpu_engine_comes_within_a_hundredth(lacking, name, likelihood):
+    problem, _, _ = both(lacking, name, likelihood=likelihood)
+    assert 0.2 < 1.0 - problem.present.mean() < 0.5
+    found = engine_runs.run_cpu(problem, 300, piece=100)
+    start = engine_runs.vectors(problem, State.initial(problem, 1))
+    best = log_posterior(problem, reference.maximize(problem, found, steps=400, tolerance=1e-6))[0]
+    gap = best - log_posterior(problem, found)[0]
+    assert gap < 0.01 * abs(best)
+    assert gap < 0.03 * (best - log_posterior(problem, start)[0])
+
+
+def test_negatives_are_words_of_the_slice(texts):
+    """None else is drawn, and each as often as its share among them."""
+    filled, _, where = both(texts, "chain")
+    text = engine_runs.make_cpu(filled, State.initial(filled, 1))._text
+    drawn = np.zeros(len(filled.present))
+    for start in np.unique(filled.word_start):
+        table = text.table[filled.word_start == start][0]
+        low, high = text.table_start[table : table + 2]
+        np.add.at(drawn, start + text.members[low:high], text.noise[low:high] / (high - low))
+        np.add.at(drawn, start + text.alias[low:high], (1.0 - text.noise[low:high]) / (high - low))
+    for slice in range(len(where.slices)):
+        words = where.words(0, slice)
+        own = filled.noise * filled.present[words.start : words.stop]
+        np.testing.assert_allclose(drawn[words.start : words.stop], own / own.sum(), atol=1e-6)
+
+
+# What a fitted model says
+
+
+def fit(rows, name="chain", **options):
+    make, vary = PRIORS[name]
+    options = {"engine": "cpu", "epochs": 3, "threads": 1, "holdout": 0.1, "min_count": 1, "quiet": True} | options
+    return lx.fit(lx.Model(vary, make(), dimensions=6, subsample=0.0, absent="filled"), small.corpus(rows), **options)
+
+
+def with_all_vectors(fitted):
+    """The same vectors, each of them kept."""
+    slices, languages = range(len(fitted.rows.slices)), range(len(fitted.languages))
+    return lx.Embeddings.of(
+        fitted.rows.vocabularies,
+        [np.stack([fitted.block(i, slice) for slice in slices]) for i in languages],
+        slices=fitted.rows.slices,
+        counts=fitted.counts,
+        contexts=[fitted.block(i, None) for i in languages],
+        settings=fitted.settings,
+    )
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_absent_words_have_the_vectors_that_the_whole_graph_gives_them(texts, name):
+    fitted = fit(texts, name)
+    make, _ = PRIORS[name]
+    laplacian = make().graph(fitted.rows).laplacian().toarray()
+    rows = np.concatenate([fitted.block(0, slice) for slice in range(len(fitted.rows.slices))]).astype(np.float64)
+    gone = np.flatnonzero(fitted.slot < 0)
+    words = laplacian[: len(rows), : len(rows)] @ rows
+    assert len(gone)
+    assert np.abs(words[gone]).max() < 1e-5
+    assert np.abs(words).max() > 1e-2
+    assert np.abs(rows[gone]).max() > 0.0 or name == "ridge alone"
+    assert not np.concatenate([count.reshape(-1) for count in fitted.counts])[gone].any()
+
+
+def test_a_word_alone_is_filled_as_all_of_them_are(texts):
+    fitted = fit(texts, "both")
+    for slice, key in enumerate(fitted.rows.slices.keys):
+        where = dict(zip(fitted.columns, key, strict=True))
+        for word in fitted:
+            np.testing.assert_array_equal(fitted.vector(word, **where), fitted.matrix(**where)[fitted.id(word, 0)])
+        assert not fitted.matrix(**where).flags.writeable
+        np.testing.assert_allclose(
+            fitted.lengths(0, slice), np.linalg.norm(fitted.matrix(**where), axis=1), rtol=1e-5, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("name", ["chain", "both"])
+def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
+    fitted = fit(texts, name)
+    kept = with_all_vectors(fitted)
+    assert (kept.slot >= 0).all()
+    where = {"party": "D"} if name == "both" else {}
+    word = fitted.words()[-1]
+    assert fitted.count(word, year="2003", **where) == 0
+    for ask in (
+        lambda model: model.neighbors(word, year="2003", **where),
+        lambda model: model.similarity(word, "0", **where),
+        lambda model: model.contrast("year", values=["2000", "2006"], min_count=0, **where),
+        lambda model: model.distance([word, "0"], across="year", **where),
+        lambda model: model.drift("year", min_count=0, **where),
+        lambda model: model.trajectory(word, along="year", **where),
+        lambda model: model.project([word, "1"], ("0", "2"), **where),
+        lambda model: model.to_frame(),
+        lambda model: model.slices,
+    ):
+        pd.testing.assert_frame_equal(ask(fitted), ask(kept), rtol=1e-4, atol=1e-6)
+    assert fitted.at(year="2003", **where)[word].tobytes() == fitted.vector(word, year="2003", **where).tobytes()
+
+
+def test_held_out_text_is_judged_as_if_all_vectors_were_kept(texts):
+    fitted = fit(texts, "both")
+    other = small.corpus(sparse_documents(28, seed=9))
+    models = {"filled": fitted, "kept": with_all_vectors(fitted)}
+    table = lx.evaluation.held_out(models, other, quiet=True)
+    one, two = table["log_likelihood"]
+    assert one == pytest.approx(two, rel=1e-6)
+
+
+def test_two_languages(texts):
+    rows = sparse_documents(56, languages=("x", "y"))
+    fitted = fit(rows, "both")
+    kept = with_all_vectors(fitted)
+    assert (fitted.slot < 0).any()
+    for language in ("x", "y"):
+        word = fitted.words(language)[-1]
+        where = {"party": "R", "year": "2004", "language": language}
+        np.testing.assert_array_equal(fitted.vector(word, **where), kept.vector(word, **where))
+    belief = lx.Ridge(0.5) + lx.Groups("party", 3.0) + lx.Chain("year", 5.0)
+    precision = belief.graph(fitted.rows).laplacian()
+    stacks = [fitted.block(i, slice) for i in (0, 1) for slice in range(len(fitted.rows.slices))]
+    words = np.concatenate(stacks).astype(np.float64)
+    assert np.abs((precision[: len(words), : len(words)] @ words)[fitted.slot[: len(words)] < 0]).max() < 1e-5
+
+
+def test_the_reference_engine_fits_it_too(texts):
+    fitted = fit(texts, engine="reference", holdout=0.0)
+    problem, whole, _ = both(texts, "chain", dimensions=6, window=5, negatives=5)
+    full = np.concatenate([*(fitted.block(0, slice) for slice in range(len(YEARS))), fitted.block(0, None)])
+    gradient = log_posterior(whole, full.astype(np.float64))[1]
+    assert np.abs(gradient).max() < 0.01
+    assert fitted.theta.shape == (problem.parameters, 6)
+
+
+def test_where_every_word_is_everywhere_nothing_changes():
+    rows = small.documents(count=48)
+    prior = lx.Ridge(1.0) + lx.Groups("party", 10.0)
+    kept, filled = (small.problem(rows, prior, ["party"], absent=absent) for absent in ("kept", "filled"))
+    assert filled.present.all()
+    np.testing.assert_array_equal(kept.slot, filled.slot)
+    np.testing.assert_allclose(small.full_laplacian(kept.graph), small.full_laplacian(filled.graph), atol=1e-12)
+    np.testing.assert_allclose(count_visits(kept, 8, 8).draws, count_visits(filled, 8, 8).draws)
+    theta = small.some_theta(kept)
+    assert log_posterior(kept, theta)[0] == pytest.approx(log_posterior(filled, theta)[0], rel=1e-12)
+
+
+def test_words_of_held_out_text_have_vectors(texts):
+    tokens = lx.Tokens.of(small.corpus(texts), min_count=1, quiet=True)
+    make, vary = PRIORS["chain"]
+    where = Rows(tokens.vocabularies, tokens.slices(vary))
+    problem = make_problem(lx.Model(vary, make(), absent="filled"), tokens, where, 0.4, 1)
+    assert problem.held_out.any()
+    document = np.repeat(np.arange(tokens.documents), np.diff(tokens.offsets))
+    assert (problem.slot[problem.word_start[document] + tokens.ids] >= 0).all()
+    assert (count_visits(problem, 8, 8).reads == 0).any()
+
+
+def test_one_thread_and_one_seed_give_the_same_bits_and_a_checkpoint_goes_on(texts, tmp_path):
+    model = lx.Model(["year"], PRIORS["chain"][0](), dimensions=6, absent="filled")
+    tokens = lx.Tokens.of(small.corpus(texts), min_count=1, quiet=True)
+    training = lx.Training(engine="cpu", epochs=4, threads=1, seed=3).with_defaults(Likelihood.of("cbow"))
+    whole = lx.fit(model, tokens, training, quiet=True)
+    kept = replace(training, checkpoint=tmp_path / "state")
+    fit_tokens(model, tokens, kept, 2, quiet=True)
+    assert lx.fit(model, tokens, kept, quiet=True).theta.tobytes() == whole.theta.tobytes()
+
+
+def test_rotations_turn_filled_vectors_as_well(texts):
+    fitted = fit(texts)
+    turned = lx.normalize_rotation(fitted, quiet=True)
+    one, two = (model.matrix(year="2003").astype(np.float64) for model in (fitted, turned))
+    np.testing.assert_allclose(one @ one.T, two @ two.T, atol=1e-5)
+    assert np.abs(one - two).max() > 1e-3
+
+
+# Saved
+
+
+def test_a_saved_model_fills_as_before(texts, tmp_path):
+    fitted = fit(texts, "both")
+    fitted.save(tmp_path / "model")
+    again = lx.load(tmp_path / "model")
+    for slice in range(len(fitted.rows.slices)):
+        np.testing.assert_array_equal(again.block(0, slice), fitted.block(0, slice))
+    assert again.settings["model"]["absent"] == "filled"
+    again.save(tmp_path / "copy")
+    np.testing.assert_array_equal(lx.load(tmp_path / "copy").block(0, 3), fitted.block(0, 3))
+
+
+def damaged(folder, change):
+    """The saved model with other arrays, their hash and size put right."""
+    saved = storage.load(folder)
+    arrays = {name: np.array(array) for name, array in saved.arrays.items()}
+    change(arrays)
+    settings = saved.settings
+    shutil.rmtree(folder)
+    storage.save(folder, "embeddings", settings, arrays)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.update({"filling/covariance": arrays["filling/covariance"][:, 1:]}),
+        lambda arrays: arrays["filling/covariance"].fill(np.nan),
+        lambda arrays: arrays["filling/kind"].fill(1),
+        lambda arrays: arrays.update({"filling/kind": arrays["filling/kind"][1:]}),
+        lambda arrays: arrays.pop("filling/kind"),
+        lambda arrays: arrays["graph/first"].sort() or arrays["graph/first"][::-1].sort(),
+        lambda arrays: arrays["graph/second"].fill(len(arrays["theta"]) - 1),
+        lambda arrays: arrays["graph/sign"].fill(-1),
+        lambda arrays: arrays["slot"].__setitem__(np.flatnonzero(arrays["slot"] >= 0)[:2], 0),
+    ],
+)
+def test_a_damaged_model_says_so(texts, tmp_path, change):
+    fit(texts).save(tmp_path / "model")
+    damaged(tmp_path / "model", change)
+    with pytest.raises(lx.StorageError, match="damaged"):
+        [lx.load(tmp_path / "model").block(0, slice) for slice in range(len(YEARS))]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (lx.Ridge(1.0) + lx.Pairs([("0", "1")], 1.0), r"not with Pairs\(.*absent=\"kept\""),
+        (lx.Ridge(1.0) + lx.Anchor({"0": np.ones(6)}), "not with Anchor"),
+        (lx.Ridge(1.0) + lx.Edges(lx.Graph.of(2, [0], [1], names=["0", "1"])), "not with Edges"),
+        (lx.Ridge(1.0) + lx.Chain("year", np.inf), "finite strengths"),
+        (
+            lx.Ridge(1.0, on="contexts") + lx.Chain("year", 1.0),
+            r"says nothing about 7 of 7 rows, such as .*2000.*Ridge",
+        ),
+        (lx.Ridge(1.0, on="words") + lx.Chain("year", 1.0), "says nothing about .* rows, such as .*context.*Ridge"),
+        (lx.Ridge(1e-6) + lx.Chain("year", 1e6), "lower the strength or raise the ridge"),
+        (lx.Ridge(1.0) + lx.Chain("party", 1.0), 'about "party", by which vectors do not vary'),
+    ],
+)
+def test_priors_that_it_does_not_go_with(texts, prior, message):
+    model = lx.Model(["year"], prior, dimensions=6, absent="filled")
+    with pytest.raises(lx.InputError, match=message):
+        lx.fit(model, small.corpus(texts), min_count=1, engine="cpu", quiet=True)
+
+
+def test_a_ridge_of_too_many_strengths():
+    words = np.linspace(1.0, 2.0, 6000)
+    prior = WordPrior(np.zeros((100, 100)), np.ones(100), words, words)
+    with pytest.raises(lx.InputError, match="6,000 different strengths"):
+        SliceCovariance.of(prior)
+
+
+def test_other_ways_to_compute_refuse_it(texts):
+    model = lx.Model(["year"], absent="filled")
+    for options, message in (
+        ({"engine": "torch"}, 'not "torch"'),
+        ({"engine": "cpu", "inference": "variational"}, 'inference="map"'),
+    ):
+        with pytest.raises(lx.InputError, match=message):
+            lx.fit(model, small.corpus(texts), min_count=1, quiet=True, **options)
+    with pytest.raises(lx.InputError, match='absent="gone": write "kept" or "filled"'):
+        lx.Model(absent="gone")
+
+
+def test_what_needs_a_vector_of_its_own_for_every_word_refuses_it(texts):
+    fitted = fit(texts, "both")
+    for ask in (
+        lambda: fitted.posterior("0", quiet=True),
+        lambda: contrast_precision(fitted, "party", {"D": 0.5, "R": -0.5}, 0),
+        lambda: list(refitted(fitted, [2], quiet=True)),
+    ):
+        with pytest.raises(lx.InputError, match='absent="kept"'):
+            ask()

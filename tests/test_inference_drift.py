@@ -1,0 +1,245 @@
+"""Trends along an ordered column: the statistics on tables whose truth is known, and the table of `drift`."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from clusters import CLUSTERS, SIZE, pair_effect, pair_p, pair_statistics, table
+from parties import RATE, speeches
+
+import laplex as lx
+from laplex.inference import differences
+from laplex.inference.contexts import pooled
+from laplex.inference.differences import drift
+from laplex.inference.score_test import (
+    counted_p,
+    newton_scale,
+    permuted_statistics,
+    rotate,
+    smoothed_p,
+    trend_effect,
+    trend_p,
+    trend_statistic,
+)
+from laplex.inference.statistics import ScoreTable
+from laplex.inference.units import gather, positions_on_line
+from laplex.runtime import storage
+
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
+X = np.array([-0.5, -0.2, 0.1, 0.5])
+COLUMNS = ["word", "year", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
+
+
+def scale(made):
+    return newton_scale(made.spectrum, 1.0, float(np.var(X)))
+
+
+def line(random, slope=0.0):
+    return table(random, tilt=slope * X, more=(1.0, 2.0, 1.5, 0.7))
+
+
+def speakers_over_time(random, slope=0.0, own=0.5, speakers=50, times=4):
+    """Rows of speakers at every time, who each have a direction of their own in which they drift."""
+    label, speaker = np.tile(np.arange(times), speakers), np.repeat(np.arange(speakers), times)
+    size = random.gamma(2.0, 40.0, len(label))
+    n = random.poisson(size * 0.2) + 1.0
+    way = random.normal(0, own, (speakers, SIZE))[speaker] * X[label][:, None]
+    lean = slope * X[label][:, None] * np.eye(SIZE)[0]
+    here = n[:, None] * (way + lean) + np.sqrt(n)[:, None] * random.normal(size=(len(n), SIZE))
+    around = np.sqrt(size)[:, None] * random.normal(0, 0.3, (len(n), SIZE))
+    curvature = np.diag(n.sum() * np.linspace(0.5, 1.5, SIZE))
+    return rotate(ScoreTable(0, label, speaker, here, n, around, size, curvature)), label
+
+
+def test_p_values_of_noise_are_even():
+    labellings = np.random.default_rng(9).permuted(np.tile(np.arange(CLUSTERS) % 4, (299, 1)), axis=1)
+    p, q = [], []
+    for seed in range(600):
+        made, label = line(np.random.default_rng(seed))
+        p.append(trend_p(made, label, X, scale(made)))
+        if seed < 300:
+            q.append(smoothed_p(permuted_statistics(made, label, labellings, scale(made), 4, trend_statistic(X))))
+    for values in (np.array(p), np.array(q)):
+        assert 0.02 < (values < 0.05).mean() < 0.085
+        assert (values < 0.01).mean() < 0.025
+
+
+def test_speakers_who_drift_each_in_their_own_way_are_no_trend():
+    p, apart = [], []
+    for seed in range(300):
+        made, label = speakers_over_time(np.random.default_rng(seed))
+        p.append(trend_p(made, label, X, scale(made)))
+        alone = rotate(ScoreTable(0, label, np.arange(len(label)), made.score, made.tau, made.background, made.weight,
+                             np.diag(made.spectrum)))  # fmt: skip
+        apart.append(trend_p(alone, label, X, scale(made)))
+    assert 0.02 < (np.array(p) < 0.05).mean() < 0.09
+    assert (np.array(apart) < 0.05).mean() > 0.12
+
+
+def test_a_trend_is_found_and_a_bend_is_not_one():
+    found, bent = [], []
+    for seed in range(60):
+        made, label = line(np.random.default_rng(seed), 0.8)
+        found.append(trend_p(made, label, X, scale(made)))
+        made, label = table(np.random.default_rng(seed), 0.4 * np.array([1.0, -1.0, -1.0, 1.0]), np.ones(4))
+        bent.append(trend_p(made, label, np.array([-0.5, -0.2, 0.2, 0.5]), scale(made)))
+    assert np.mean(np.array(found) < 0.05) > 0.9
+    assert np.mean(np.array(bent) < 0.05) < 0.2
+
+
+def test_two_values_are_the_same_as_a_pair():
+    made, label = table(np.random.default_rng(2), tilt=(0.3, 0.0), more=(1.0, 2.0))
+    x, one = np.array([-0.5, 0.5]), label == 0
+    labellings = np.random.default_rng(3).permuted(np.tile(label, (100, 1)), axis=1)
+    step = newton_scale(made.spectrum, 1.0, 0.25)
+    assert trend_p(made, label, x, step) == pytest.approx(pair_p(made, one, 1.0))
+    pair, trend = pair_effect(made, one, 1.0), trend_effect(made, label, x, 1.0)
+    assert astuple(trend) == pytest.approx(astuple(pair), rel=1e-6)
+    both = permuted_statistics(made, label, labellings, step, 2, trend_statistic(x))
+    np.testing.assert_allclose(both, pair_statistics(made, one, 1.0, labellings == 0))
+    assert counted_p(both) == counted_p(pair_statistics(made, one, 1.0, labellings == 0))
+
+
+@pytest.mark.parametrize("make", [line, speakers_over_time])
+def test_the_effect_has_no_bias_and_its_interval_holds(make):
+    found, right, plain = [], [], []
+    for seed in range(300):
+        made, label = make(np.random.default_rng(seed), 0.4)
+        seen = trend_effect(made, label, X, 1e-9)
+        expected = (0.4 * made.tau.sum() / made.spectrum[0]) ** 2
+        found.append(seen.square / expected)
+        lower, upper = seen.bounds(1.645)
+        right.append(lower < expected < upper)
+        plain.append(seen.variance)
+    assert np.mean(found) == pytest.approx(1.0, abs=0.12)
+    assert 0.82 < np.mean(right) < 0.96
+    assert min(plain) > 0
+
+
+YEARS = ("2001", "2002", "2004", "2005")
+
+
+def over_years(seed, change=0.0):
+    """Speeches of all years by the same speakers; two words change places, more and more."""
+    random = np.random.default_rng(seed)
+    other = {"w6": "w7", "w7": "w6"}
+    rows = []
+    for number, row in enumerate(speeches(seed, 40, each=16)):
+        now = number % len(YEARS)
+        words = [other.get(word, word) if random.random() < change * now / 3 else word for word in row["text"]]
+        rows.append(row | {"text": words, "year": YEARS[now], "id": str(number)})
+    return rows
+
+
+def fitted_over_years(rows, vary=("year",), **options):
+    corpus = lx.read(rows, metadata=["year", "speaker"])
+    prior = lx.Ridge(1.0) + lx.Chain("year", 10.0) if vary else lx.Ridge(1.0)
+    model = lx.Model(vary=vary, prior=prior, dimensions=8, window=3, subsample=0.0)
+    return lx.fit(model, corpus, min_count=5, epochs=20, rate=RATE, threads=1, quiet=True)
+
+
+def ask(fitted, **options):
+    return drift(fitted, "year", **{"min_clusters": 10, "min_count": 50, "quiet": True, "threads": 2} | options)
+
+
+@pytest.fixture(scope="module")
+def moving(shared_cache):
+    fitted = fitted_over_years(over_years(1, change=0.9))
+    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
+    return fitted
+
+
+@pytest.mark.parametrize("cluster", [None, "speaker"])
+def test_words_that_change_come_first(moving, cluster):
+    found = ask(moving, cluster=cluster)
+    assert list(found.columns) == COLUMNS
+    assert set(found["word"][:2]) == {"w6", "w7"}
+    assert (found["p"][:2] < 1e-3).all()
+    assert (found["lower"][:2] > found["estimate"][6:].median()).all()
+    assert set(found["year"]) == {"2001 – 2005"}
+    rows = over_years(1, change=0.9)
+    mine = found.set_index("word").loc["w6"]
+    assert mine["n"] == sum(row["text"].count("w6") for row in rows)
+    who = "speaker" if cluster else "id"
+    assert mine["clusters"] == len({row[who] for row in rows if "w6" in row["text"]})
+
+
+def test_nothing_moves_if_years_mean_nothing():
+    p = []
+    for seed in (2, 3, 4):
+        fitted = fitted_over_years(over_years(seed), vary=())
+        for cluster in (None, "speaker"):
+            p.append(ask(fitted, cluster=cluster)["p"])
+    whole = pd.concat(p)
+    assert len(whole) > 300
+    assert 0.01 < (whole < 0.05).mean() < 0.1
+
+
+def test_permutations_top_rank_and_words(moving):
+    counted = ask(moving, permutations=99)
+    assert counted["p"].min() == 1 / 100
+    assert ask(moving, rank="estimate", permutations=0)["lower"].is_monotonic_decreasing
+    pd.testing.assert_frame_equal(ask(moving, top=3, permutations=0), ask(moving, permutations=0).head(3))
+    named = ask(moving, words=["w59", "w6"], min_clusters=10_000)
+    assert named["p"].isna().all()
+    assert set(named["word"]) == {"w59", "w6"}
+
+
+def test_many_values_are_taken_together(monkeypatch, moving):
+    monkeypatch.setattr(differences, "MAX_VALUES_ON_LINE", 2)
+    found = ask(moving, permutations=0).set_index("word")
+    assert (found.loc[["w6", "w7"], "p"] < 0.02).all()
+    assert set(found["year"]) == {"2001 – 2005"}
+    tokens = lx.Tokens(storage.load(moving.settings["tokens"]["folder"], "tokens"))
+    units = gather(tokens, "year", "speaker", 0, {})
+    fewer = units.relabel(units.label // 2, ["early", "late"])
+    assert sorted(fewer.documents) == sorted(units.documents)
+    for unit in range(len(fewer)):
+        mine = fewer.documents[fewer.start[unit] : fewer.start[unit + 1]]
+        assert set(tokens.codes("year")[mine] // 2) == {fewer.label[unit]}
+        assert set(tokens.codes("speaker")[mine]) == {fewer.cluster[unit]}
+
+
+def test_speakers_at_several_years_cannot_be_permuted(moving):
+    with pytest.raises(lx.InputError, match="leave out permutations="):
+        ask(moving, cluster="speaker", permutations=99)
+
+
+def test_who_carries_the_value_is_named():
+    rows = [row | {"year": YEARS[int(row["speaker"][1:]) % 4]} for row in over_years(6)]
+    with pytest.warns(UserWarning, match='every value of "speaker" has one value of "year" only'):
+        ask(fitted_over_years(rows, vary=()))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "2.5", "10"], [1, 2.5, 10]),
+        (["2001", "2002", "2010"], [2001, 2002, 2010]),
+        (["1990s", "2000s"], [1995, 2005]),
+        (["2010-01", "2010-07"], [2010 + 0.5 / 12, 2010 + 6.5 / 12]),
+        (["2010-Q2", "2010-Q3"], [2010.375, 2010.625]),
+        (["1990–1994", "1995–2004"], [1992.5, 2000]),
+        (["20101231", "20110101"], [2010 + 364.5 / 365.2425, 2011 + 0.5 / 365.2425]),
+        (["2010-W01", "2010-W02"], [2010 + 3.5 / 365.2425, 2010 + 10.5 / 365.2425]),
+    ],
+)
+def test_values_have_their_place_on_a_line(moving, values, expected):
+    np.testing.assert_allclose(positions_on_line(moving, "year", values), expected)
+
+
+def test_names_have_a_place_if_there_is_a_chain(moving):
+    assert positions_on_line(moving, "year", ["early", "late", "last"]).tolist() == [0, 1, 2]
+
+
+def test_columns_without_order_are_named(moving):
+    with pytest.raises(lx.InputError, match=r'"speaker" has no order: its values .* are not all numbers'):
+        drift(moving, "speaker", quiet=True)
+    with pytest.raises(lx.InputError, match='no column "month"'):
+        drift(moving, "month", quiet=True)
+    with pytest.raises(lx.InputError, match='"year" has one value only'):
+        ask(moving, year="2001")
