@@ -6,6 +6,7 @@ numbers are sent, never Python objects, and the bytes sent are counted.
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import time
@@ -70,6 +71,7 @@ class TorchCommunicator(Communicator):
             store = PrefixStore(_agree_on_run_name(store, rank, size), store)
             backend = "cpu:gloo,cuda:nccl" if self._device.type == "cuda" else "gloo"
             distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
+            atexit.register(_leave_process_group)
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
         self.bytes_sent = 0
 
@@ -110,6 +112,14 @@ def communicator() -> Communicator:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
         return TorchCommunicator()
     return Communicator()
+
+
+def _leave_process_group() -> None:
+    """Join the threads of the process group, because one that needs Python after its end aborts the process."""
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
