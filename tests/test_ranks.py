@@ -190,6 +190,19 @@ def test_ranks_that_see_different_files(folder, tmp_path):
     assert "differs between rank 0 and rank 1" in done.stderr
 
 
+def test_ranks_that_have_just_communicated_end_without_being_aborted(tmp_path):
+    """A thread of the process group that is still at work when Python ends aborts more than half of such runs."""
+    script = tmp_path / "exchange.py"
+    script.write_text(
+        "import numpy as np\nfrom laplex.runtime.distributed import communicator\n"
+        "for _ in range(300):\n    communicator().all_to_all([np.ones(10_000, np.uint8)] * 2)\n"
+    )
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    for _ in range(4):
+        done = subprocess.run(torchrun, capture_output=True, text=True, env=environment(tmp_path), check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_the_home_of_a_row_is_a_rank_that_reads_it_and_all_have_their_share():
     wanted = list(np.random.default_rng(1).random((4, 3000)) < 0.5)
     home = _homes(wanted)
