@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from laplex.inference.posteriors import Joint as Joint
     from laplex.inference.posteriors import Posterior as Posterior
     from laplex.inference.posteriors import posterior as posterior
+    from laplex.inference.units import Options as Options
 
 _MODULES = {
     "Joint": "posteriors",
+    "Options": "units",
     "Posterior": "posteriors",
     "contrast": "differences",
     "distance": "differences",

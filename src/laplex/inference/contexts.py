@@ -53,8 +53,7 @@ def pooled(
     Args:
         fitted: The model whose text, likelihood and training options are taken.
         tokens: The text, if it is no longer where the model was fitted on it.
-        threads: How many threads fit it. One gives the same bytes each time; several are faster, and do not. None
-            takes all processors.
+        threads: How many threads fit it, None for all processors. Only one gives the same bytes each time.
         quiet: Whether to say nothing on the way.
 
     Returns:
@@ -97,14 +96,15 @@ def pooled_identity(fitted: Embeddings, tokens: Tokens, threads: int | None) -> 
     }
 
 
-def check_pooled(given: Embeddings, fitted: Embeddings) -> Embeddings:
-    """The given model, if it is one without labels, of the same text; InputError if not."""
-    if given.columns:
-        raise InputError(f"pooled= has vectors that vary by {', '.join(given.columns)}: fit it with vary=[]")
-    digest, expected = (model.settings.get("tokens", {}).get("digest") for model in (given, fitted))
+def label_free(fitted: Embeddings, tokens: Tokens, given: Embeddings | None, quiet: bool) -> Embeddings:
+    """The given model, if it is one without labels of the same text (InputError if not); or such a fit."""
+    free = pooled(fitted, tokens, quiet=quiet) if given is None else given
+    if free.columns:
+        raise InputError(f"pooled= has vectors that vary by {', '.join(free.columns)}: fit it with vary=[]")
+    digest, expected = (model.settings.get("tokens", {}).get("digest") for model in (free, fitted))
     if digest is None or (digest != expected and expected):  # a model of several processes has no hash of all the text
         raise InputError("pooled= was not fitted on the tokens of this model")
-    return given
+    return free
 
 
 def step_precision(
@@ -119,19 +119,17 @@ def step_precision(
 
 
 def contrast_precision(
-    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any] | None = None
+    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
 ) -> Floats:
     """(V) The prior's curvature if slices with the values of `where` move by what `at` says; zeros if none do."""
     size = len(fitted.rows.vocabularies[language])
     if column not in fitted.columns:
         return np.zeros(size)
-    graph, slices = fitted.graph, fitted.rows.slices
-    place = slices.columns.index(column)
-    moves = set(fitted.chosen({name: value for name, value in (where or {}).items() if name in fitted.columns}))
-    parameters = len(graph) + len(graph.targets)
-    x = np.zeros(parameters)
-    word = np.full(parameters, -1)
-    for slice, key in enumerate(slices.keys):
+    graph, place = fitted.graph, fitted.columns.index(column)
+    moves = set(fitted.chosen({name: value for name, value in where.items() if name in fitted.columns}))
+    x = np.zeros(len(graph) + len(graph.targets))
+    word = np.full(len(x), -1)
+    for slice, key in enumerate(fitted.rows.slices.keys):
         slots = fitted.slots(language, slice)
         word[slots] = np.arange(size)
         if slice in moves:
@@ -139,9 +137,8 @@ def contrast_precision(
     first, second = word[graph.first], word[graph.second]
     ends, others = x[graph.first], x[graph.second]
     same = first == second
-    within = graph.weight * (ends - graph.sign * others) ** 2
     total = np.zeros(size + 1)  # the last place is for what is no word of this language
-    np.add.at(total, np.where(same, first, -1), within)
+    np.add.at(total, np.where(same, first, -1), graph.weight * (ends - graph.sign * others) ** 2)
     np.add.at(total, np.where(same, -1, first), graph.weight * ends**2)
     np.add.at(total, np.where(same, -1, second), graph.weight * others**2)
     np.add.at(total, word[: len(graph)], graph.diagonal * x[: len(graph)] ** 2)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,10 @@ from scipy import linalg
 from scipy.special import expit
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError, check_int
-from laplex.fitting.provenance import tokens_of
+from laplex.errors import InputError
 from laplex.inference.conditional import CURVATURE_CONTEXTS, BlockContexts, Maximum, find_maxima, make_blocks
-from laplex.inference.statistics import ContextReader, Contexts, starts_of, units_with_words
-from laplex.inference.units import Floats, Ints, interval_quantile
+from laplex.inference.statistics import ContextReader, Contexts, starts_of
+from laplex.inference.units import Floats, Ints, Options
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import bar
 from laplex.text.tokens import Tokens
@@ -44,8 +43,7 @@ MAX_NUMBERS_PER_WORD = 6_000  # in all its vectors
 MAX_NOISE_SHARE = 0.9  # of a vector's squared length, beyond which nothing is said about its direction
 
 
-@dataclass(frozen=True, eq=False)
-class JackknifeVectors:
+class JackknifeVectors(NamedTuple):
     """The vectors of a word by slice, and the influence of each cluster on them."""
 
     vectors: Floats  # (S, D)
@@ -53,25 +51,17 @@ class JackknifeVectors:
 
 
 def jackknife_vectors(
-    fitted: Embeddings,
-    ids: Sequence[int],
-    language: int,
-    tokens: Tokens,
-    cluster: str | None,
-    *,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
+    fitted: Embeddings, ids: Sequence[int], language: int, tokens: Tokens, options: Options
 ) -> dict[int, JackknifeVectors]:
     """The vectors of words at the maximum, with the influence of the values of a column, or of documents."""
-    units = _divide(fitted, tokens, language, clusters_of(fitted, tokens, cluster), seed)
-    reader = ContextReader(tokens, units.of_document, len(units.cluster), fitted, language, seed=seed, threads=threads)
+    units = _divide(fitted, tokens, language, clusters_of(fitted, tokens, options.cluster), options.seed)
+    reader = ContextReader(tokens, units.of_document, len(units.cluster), fitted, language, options)
     size = WORDS_PER_BATCH
     if not reader.text.sums_window:
         per_word = 8 * len(units.cluster) * len(tokens.vocabularies[language])
         size = min(size, max(1, CONTEXT_WORD_BYTES // per_word))
     result: dict[int, JackknifeVectors] = {}
-    with bar("sampling", quiet=quiet) as progress:
+    with bar("sampling", quiet=options.quiet) as progress:
         for first in range(0, len(ids), size):
             for word, vectors in _read_batch(fitted, ids[first : first + size], language, units, reader):
                 result[word] = vectors
@@ -146,7 +136,7 @@ def _read_batch(
     words = sorted({cell.word for block in blocks for cell in block.cells})
     by_word = zip(words, reader.contexts(words))
     occurrences = {(w, s): part for w, parts in by_word for s, part in enumerate(_join_units(parts, units))}
-    background = _join_units(_thin(reader.background()), units)
+    background = _join_units(_thin(reader.background), units)
     negatives = {word: float(reader.negatives[word]) for word in words}
     text = BlockContexts(
         {key: part.contexts for key, part in occurrences.items()}, [part.contexts for part in background], negatives
@@ -163,7 +153,6 @@ class _SliceContexts:
     """The contexts of a slice, sorted by unit."""
 
     contexts: Contexts
-    weight: NDArray[np.float32]  # (m)
     start: Ints  # where those of each unit of the slice begin
     first: int  # unit of the slice
 
@@ -187,7 +176,7 @@ def _join_units(parts: Sequence[Contexts], units: _SliceClusters) -> list[_Slice
         weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
         weight = np.concatenate(weights or [np.empty(0, np.float32)])
         start = starts_of(np.array([len(part) for part in inside], np.int64))
-        joined.append(_SliceContexts(Contexts(vectors, weight), weight, start, first))
+        joined.append(_SliceContexts(Contexts(vectors, weight), start, first))
     return joined
 
 
@@ -211,7 +200,7 @@ def _influence(
         sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives[cell.word])
         for part, sign, rate in sides:
             residual = expit(-sign * (part.contexts.vectors @ vector.astype(np.float32)))
-            pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
+            pull, bend = residual * part.contexts.weight, residual * (1 - residual) * part.contexts.weight
             rows, start = _curvature_rows(part, rate * bend)
             curvature[cell.place] += rows.T @ rows
             for i, c in enumerate(units.cluster[part.first : part.first + len(start) - 1].tolist()):
@@ -250,98 +239,3 @@ def _step_without(inverse: Floats, curvature_rows: Sequence[_CurvatureRows], sco
         left[inside] -= rows.T @ (rows @ part[inside])
     solved = np.linalg.solve(left, score[places].reshape(-1))
     return np.asarray((inverse[:, index] @ solved).reshape(score.shape))
-
-
-class CosineInterval(NamedTuple):
-    """A cosine with its interval, and how much text it is from: columns of a table."""
-
-    estimate: float
-    se: float
-    lower: float
-    upper: float
-    n: int
-    clusters: int
-
-
-class CosineIntervals:
-    """Intervals for cosines of some words, where there is enough text."""
-
-    def __init__(
-        self,
-        fitted: Embeddings,
-        cluster: str | None,
-        interval: float,
-        min_clusters: int,
-        min_count: int,
-        tokens: Tokens | None,
-        language: str | None,
-        seed: int,
-        threads: int | None,
-        quiet: bool,
-    ) -> None:
-        self.min_count = check_int("min_count", min_count)
-        self.min_clusters = check_int("min_clusters", min_clusters, 2)
-        self.interval, self.z = interval, interval_quantile(interval)
-        self.fitted, self.cluster = fitted, cluster
-        self.tokens, self.language = tokens_of(fitted, tokens), fitted.language(language)
-        self._cluster_of_document = clusters_of(fitted, self.tokens, cluster)
-        self.options: dict[str, Any] = {"seed": seed, "threads": threads, "quiet": quiet}
-        self.clusters: dict[int, Ints] = {}  # by word, (S) how many use it
-        self.vectors: dict[int, JackknifeVectors] = {}
-
-    def read(self, ids: Sequence[int]) -> None:
-        """Read the text of words."""
-        self.clusters = self._count_clusters(ids)
-        enough = [i for i in ids if any(self._is_enough(i, slice) for slice in range(len(self.fitted.rows.slices)))]
-        if enough:
-            self.vectors = jackknife_vectors(
-                self.fitted, enough, self.language, self.tokens, self.cluster, **self.options
-            )
-
-    def _count_clusters(self, ids: Sequence[int]) -> dict[int, Ints]:
-        tokens, slices = self.tokens, self.fitted.rows.slices
-        place = np.full(len(tokens.vocabularies[self.language]), -1, np.int32)
-        place[list(ids)] = np.arange(len(ids))
-        documents = np.flatnonzero(tokens.languages == self.language)
-        size = int(self._cluster_of_document.max(initial=0)) + 1
-        cell = slices.of_document[documents].astype(np.int64) * size + self._cluster_of_document[documents]
-        order = np.argsort(cell, kind="stable")
-        cells, unit = np.unique(cell[order], return_inverse=True)
-        text = tokens.ids, tokens.offsets, documents[order], unit
-        start, units, _ = units_with_words(*text, place, len(ids))
-        word = np.repeat(np.arange(len(ids)), np.diff(start))
-        counts = np.bincount(word * len(slices) + cells[units] // size, minlength=len(ids) * len(slices))
-        return dict(zip(ids, counts.reshape(len(ids), len(slices))))
-
-    def text_size(self, word: int, slice: int) -> tuple[int, int]:
-        """How often a word occurs in a slice, and in how many clusters."""
-        return int(self.fitted.counts[self.language][slice, word]), int(self.clusters[word][slice])
-
-    def _is_enough(self, word: int, slice: int) -> bool:
-        n, clusters = self.text_size(word, slice)
-        return n >= self.min_count and clusters >= self.min_clusters
-
-    def _of(self, word: int, slice: int) -> tuple[Floats, Floats] | None:
-        """A word's vector in a slice and the influence on it, if there is enough text."""
-        if word not in self.vectors or not self._is_enough(word, slice):
-            return None
-        of_word = self.vectors[word]
-        return of_word.vectors[slice], of_word.influence[slice]
-
-    def of_pair(self, one: int, two: int, slice: int) -> CosineInterval:
-        """The interval for the cosine of two words; the text is that of the word that has less."""
-        sizes = [self.text_size(word, slice) for word in (one, two)]
-        fewest = min(n for n, _ in sizes), min(clusters for _, clusters in sizes)
-        first, second = self._of(one, slice), self._of(two, slice)
-        return self._bound(None if first is None or second is None else cosine(*first, *second), *fewest)
-
-    def with_axis(self, word: int, axis: Floats, slice: int) -> CosineInterval:
-        """The interval for the cosine of a word and an axis, which is held."""
-        size, vector = self.text_size(word, slice), self._of(word, slice)
-        return self._bound(None if vector is None else cosine(*vector, axis, np.zeros_like(vector[1])), *size)
-
-    def _bound(self, value: tuple[float, float] | None, n: int, clusters: int) -> CosineInterval:
-        """A cosine with the ends of its interval, none of which is beyond ±1."""
-        estimate, se = value or (float("nan"), float("nan"))
-        lower, estimate, upper = np.clip([estimate - self.z * se, estimate, estimate + self.z * se], -1, 1).tolist()
-        return CosineInterval(estimate, se, lower, upper, n, clusters)

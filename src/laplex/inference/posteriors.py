@@ -34,7 +34,7 @@ from laplex.inference.conditional import (
     make_blocks,
 )
 from laplex.inference.statistics import OCCURRENCE_BYTES, ContextReader, Contexts, thread_pool
-from laplex.inference.units import Floats, Ints, interval_quantile
+from laplex.inference.units import Floats, Ints, Options, interval_quantile
 from laplex.runtime.display import bar, say
 from laplex.text.tokens import Slices, Tokens
 
@@ -83,10 +83,15 @@ class Posterior:
         Example:
             posterior["health"].project(fitted.vector("rich", party="D") - fitted.vector("poor", party="D"))
         """
-        direction, size, z = self._direction(axis), self.mean.shape[1], interval_quantile(interval)
-        blocks = self.covariance.reshape(len(self.mean), size, len(self.mean), size)
+        size, z = self.mean.shape[1], interval_quantile(interval)
+        try:
+            direction = np.asarray(axis, np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"an axis is a vector of {size} numbers, not {axis!r}: fitted.vector(…) is one") from None
+        if direction.shape != (size,) or not np.isfinite(direction).all():
+            raise InputError(f"an axis is {size} numbers, as a vector has, not an array of shape {direction.shape}")
         estimate = self.mean @ direction
-        se = np.sqrt(np.einsum("d,idie,e->i", direction, blocks, direction))
+        se = np.sqrt(np.einsum("d,idie,e->i", direction, self._blocks(), direction))
         columns = {"estimate": estimate, "se": se, "lower": estimate - z * se, "upper": estimate + z * se}
         frame = pd.DataFrame(list(self.slices.keys), columns=list(self.slices.columns))
         frame.insert(0, "word", self.word)
@@ -112,30 +117,21 @@ class Posterior:
         interval_quantile(interval)
         keys = [self._key(one), self._key(other)]
         i, j = (int(self.place[self.slices.keys.index(key)]) for key in keys)
-        lengths = np.linalg.norm(self._difference_draws(i, j), axis=1)
+        blocks = self._blocks()
+        covariance = blocks[i, :, i] + blocks[j, :, j] - blocks[i, :, j] - blocks[j, :, i]
+        values, axes = np.linalg.eigh(covariance)  # of a strong prior, a difference is certain but for rounding
+        noise = np.random.default_rng([1, 8]).standard_normal((DISTANCE_DRAWS, len(values)))
+        # in the directions of the eigenvectors, on which the length does not depend
+        draws = (self.mean[i] - self.mean[j]) @ axes + noise * np.sqrt(np.maximum(values, 0.0))
+        lengths = np.linalg.norm(draws, axis=1)
         lower, median, upper = np.quantile(lengths, [(1 - interval) / 2, 0.5, (1 + interval) / 2])
         names = {name: a if a == b else f"{a} – {b}" for name, a, b in zip(self.slices.columns, *keys, strict=True)}
         columns = {"estimate": median, "se": lengths.std(ddof=1), "lower": lower, "upper": upper}
         return pd.DataFrame([{"word": self.word, **names, **columns}])
 
-    def _direction(self, axis: Any) -> Floats:
-        size = self.mean.shape[1]
-        try:
-            direction = np.asarray(axis, np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"an axis is a vector of {size} numbers, not {axis!r}: fitted.vector(…) is one") from None
-        if direction.shape != (size,) or not np.isfinite(direction).all():
-            raise InputError(f"an axis is {size} numbers, as a vector has, not an array of shape {direction.shape}")
-        return direction
-
-    def _difference_draws(self, i: int, j: int) -> Floats:
-        """(N, D) Draws of the difference of two vectors, rotated, on which its length does not depend."""
-        size = self.mean.shape[1]
-        blocks = self.covariance.reshape(len(self.mean), size, len(self.mean), size)
-        covariance = blocks[i, :, i] + blocks[j, :, j] - blocks[i, :, j] - blocks[j, :, i]
-        values, axes = np.linalg.eigh(covariance)  # of a strong prior, a difference is certain but for rounding
-        noise = np.random.default_rng([1, 8]).standard_normal((DISTANCE_DRAWS, size))
-        return np.asarray((self.mean[i] - self.mean[j]) @ axes + noise * np.sqrt(np.maximum(values, 0.0)))
+    def _blocks(self) -> Floats:
+        """(n, D, n, D) The covariance by vectors."""
+        return self.covariance.reshape(*self.mean.shape, *self.mean.shape)
 
     def _key(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """The one slice with these values."""
@@ -213,37 +209,15 @@ def _draw(mean: Floats, covariance: Floats, count: int, seed: int) -> Floats:
 
 @overload
 def posterior(
-    fitted: Embeddings,
-    words: str | Sequence[str],
-    *,
-    coupled: Literal[False] = False,
-    center: Center = ...,
-    memory: float = ...,
-    tokens: Tokens | None = ...,
-    language: str | None = ...,
-    seed: int = ...,
-    threads: int | None = ...,
-    quiet: bool = ...,
+    fitted: Embeddings, words: str | Sequence[str], *, coupled: Literal[False] = False, **options: Any
 ) -> dict[str, Posterior]: ...
 
 
 @overload
-def posterior(
-    fitted: Embeddings,
-    words: str | Sequence[str],
-    *,
-    coupled: Literal[True],
-    center: Center = ...,
-    memory: float = ...,
-    tokens: Tokens | None = ...,
-    language: str | None = ...,
-    seed: int = ...,
-    threads: int | None = ...,
-    quiet: bool = ...,
-) -> Joint: ...
+def posterior(fitted: Embeddings, words: str | Sequence[str], *, coupled: Literal[True], **options: Any) -> Joint: ...
 
 
-def posterior(
+def posterior(  # type: ignore[misc]  # the overloads leave the other keywords to this signature
     fitted: Embeddings,
     words: str | Sequence[str],
     *,
@@ -294,9 +268,8 @@ def posterior(
         def report() -> None:
             progress.update(len(result) / len(ids), f"{len(result):,} of {len(ids):,} words")
 
-        reader = ContextReader(
-            tokens, slices.of_document, len(slices), fitted, index, seed=seed, threads=threads, report=report
-        )
+        options = Options(seed=seed, threads=threads)
+        reader = ContextReader(tokens, slices.of_document, len(slices), fitted, index, options, report)
         for block, mean, covariance in _solve_all(blocks, reader, names, center, quiet):
             if coupled:
                 return Joint(tuple(names[i] for i in ids), slices, block.place, mean, covariance)
@@ -335,7 +308,7 @@ def _solve_all(
         words = sorted({cell.word for block in batch for cell in block.cells})
         by_word = zip(words, reader.contexts(words))
         occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
-        text = BlockContexts(occurrences, reader.background(), {word: float(reader.negatives[word]) for word in words})
+        text = BlockContexts(occurrences, reader.background, {word: float(reader.negatives[word]) for word in words})
         tiles = [batch[i : i + BLOCKS_PER_TILE] for i in range(0, len(batch), BLOCKS_PER_TILE)]
 
         def work(tile: Sequence[VectorBlock], text: BlockContexts = text) -> list[GaussianFit]:

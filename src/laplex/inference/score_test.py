@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,9 @@ from laplex.inference.statistics import ScoreTable
 from laplex.inference.units import Floats, Ints
 
 LABELS_PER_BATCH = 2**22  # labels of permuted clusters that are held as numbers at once
+MAX_OWNERS_FOR_PERMUTATION = 1_000  # units that have a word; with more, the formula is right
 
+Labellings = NDArray[np.integer]  # (P, m) labels of the rows of a table
 Statistic = Callable[[Floats, Floats], Floats]  # from (P, G, D) U L and (P, G) τ to (P) T
 
 
@@ -84,14 +86,8 @@ class RotatedTable:
 def rotate(table: ScoreTable) -> RotatedTable:
     """A table in the directions in which its curvature is diagonal."""
     spectrum, directions = np.linalg.eigh(table.curvature)
-    return RotatedTable(
-        table.score @ directions,
-        table.tau,
-        table.background @ directions,
-        table.weight,
-        table.cluster,
-        np.maximum(spectrum, 0.0),
-    )
+    score, background = table.score @ directions, table.background @ directions
+    return RotatedTable(score, table.tau, background, table.weight, table.cluster, np.maximum(spectrum, 0.0))
 
 
 def newton_scale(spectrum: Floats, prior: float, share: float) -> Floats:
@@ -247,18 +243,13 @@ def _line_through_others(influence: Floats, tau: Floats, x: Floats, cluster: Int
     return tau[:, None] * np.einsum("mk,mkd->md", terms, line[place]), np.clip(1 - leverage, 0.05, 1.0)[place]
 
 
-class AxisDifference(NamedTuple):
-    """A difference along an axis, its standard error and the degrees of freedom of that."""
-
-    estimate: float
-    error: float
-    freedom: float
-
-
-def axis_difference(table: ScoreTable, one: int, two: int, axis: Floats, prior: float) -> AxisDifference | None:
-    """The difference of a word's vectors between two labels along an axis (D); None if a label lacks the word.
+def axis_difference(
+    table: ScoreTable, one: int, two: int, axis: Floats, prior: float
+) -> tuple[float, float, float] | None:
+    """The difference of a word's vectors between two labels along an axis (D), its standard error and its freedom.
 
     Few large clusters make the variance itself uncertain, which the degrees of freedom say (Satterthwaite's).
+    None if a label lacks the word.
     """
     rows = (table.label == one) | (table.label == two)
     label = np.where(table.label[rows] == one, 0, 1)
@@ -274,22 +265,27 @@ def axis_difference(table: ScoreTable, one: int, two: int, axis: Floats, prior: 
     squares = sum_by_cluster(rest, along.cluster) ** 2
     freedom = 3 * squares.sum() ** 2 / max(float((squares**2).sum()), 1e-300)
     estimate = (1 - f) * first - f * second
-    return AxisDifference(float(estimate[0]), float(np.sqrt(squares.sum())), float(freedom))
+    return float(estimate[0]), float(np.sqrt(squares.sum())), float(freedom)
+
+
+def _batches(label: Ints, labellings: Labellings) -> list[Labellings]:
+    """The labels as they are, then the other labellings, some at a time."""
+    size = max(1, LABELS_PER_BATCH // len(label))
+    return [label[None], *(labellings[i : i + size] for i in range(0, len(labellings), size))]
 
 
 def permuted_statistics(
-    table: RotatedTable, label: Ints, labellings: NDArray[np.integer], scale: Floats, groups: int, statistic: Statistic
+    table: RotatedTable, label: Ints, labellings: Labellings, scale: Floats, groups: int, statistic: Statistic
 ) -> Floats:
     """(1 + P) T under the labels as they are, and under other labellings (P, m)."""
     table = equalize_frequency(table, label, labellings, groups)
     sums = [table.score * scale, table.tau[:, None], table.background * scale, table.weight[:, None]]
     columns = np.concatenate([*sums, (table.tau > 0)[:, None], (table.weight > 0)[:, None]], 1)
-    size = max(1, LABELS_PER_BATCH // len(label))
-    batches = [label[None], *(labellings[i : i + size] for i in range(0, len(labellings), size))]
-    return np.concatenate([statistic(*_label_scores(columns, batch, groups)) for batch in batches])
+    scores = (_label_scores(columns, batch, groups) for batch in _batches(label, labellings))
+    return np.concatenate([statistic(*values) for values in scores])
 
 
-def _label_scores(columns: Floats, labellings: NDArray[np.integer], groups: int) -> tuple[Floats, Floats]:
+def _label_scores(columns: Floats, labellings: Labellings, groups: int) -> tuple[Floats, Floats]:
     """(P, G, D) U L and (P, G) τ; columns are s L, τ, B L, W and whether a row has the word, and a background."""
     size, total = (columns.shape[1] - 4) // 2, columns.sum(0)
     sums = np.empty((len(labellings), groups, columns.shape[1]))
@@ -325,7 +321,7 @@ def trend_statistic(x: Floats) -> Statistic:
     return statistic
 
 
-def equalize_frequency(table: RotatedTable, label: Ints, labellings: NDArray[np.integer], groups: int) -> RotatedTable:
+def equalize_frequency(table: RotatedTable, label: Ints, labellings: Labellings, groups: int) -> RotatedTable:
     """The table with as much background as if the word were equally frequent under each label, where it clearly is not.
 
     T does not depend on that, but groups of permuted labels would mix clusters that have the word often with others,
@@ -336,10 +332,9 @@ def equalize_frequency(table: RotatedTable, label: Ints, labellings: NDArray[np.
     factor = np.ones(len(table.tau))
     both = np.stack([table.tau, table.weight], 1)
     mean = np.log(table.tau.sum() / table.weight.sum())
-    size = max(1, LABELS_PER_BATCH // len(label))
+    batches = _batches(label, labellings)
     for group in range(groups):
-        parts = [label[None], *(labellings[i : i + size] for i in range(0, len(labellings), size))]
-        tau, weight = np.concatenate([(part == group).astype(np.float64) @ both for part in parts]).T
+        tau, weight = np.concatenate([(part == group).astype(np.float64) @ both for part in batches]).T
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(tau / weight) - mean
         observed, chance = ratio[0], ratio[1:][np.isfinite(ratio[1:])]
@@ -393,3 +388,66 @@ def smoothed_p(statistics: Floats) -> float:
     standard = (others - others.mean()) / others.std()
     freedom = 8 / max(float((standard**3).mean()), 1e-3) ** 2
     return _chi_square_tail((statistics[0] - float(others.mean())) / deviation, freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations:
+    """Other labellings: of all units or, if these are many, of those that have a word, if these are few.
+
+    Where many have it, p comes from the formula.
+    """
+
+    labellings: NDArray[np.int16]  # (P, m)
+    counted: bool  # whether labellings are counted, or p is the tail of a smooth curve through them
+    among_owners: int  # how many are drawn among the units that have a word, if there are none of all units
+    seed: Sequence[int]
+
+    def p(
+        self,
+        table: RotatedTable,
+        label: Ints,
+        statistics: Callable[[RotatedTable, Ints, Labellings], Floats],
+        formula: Callable[[], float],
+    ) -> float:
+        """p of a word, in the way that suits the number of units."""
+        if len(self.labellings):
+            values = statistics(table, label, self.labellings)
+            return counted_p(values) if self.counted else smoothed_p(values)
+        if self.among_owners and np.count_nonzero(table.tau) <= MAX_OWNERS_FOR_PERMUTATION:
+            return smoothed_p(statistics(*among_owners(table, label, self.among_owners, self.seed)))
+        return formula()
+
+
+Finding = tuple[float, Effect]  # p and effect of a word
+
+
+def find_difference(
+    table: RotatedTable,
+    label: Ints,
+    labels: Sequence[int],
+    priors: Mapping[tuple[int, int], float],
+    permutations: Permutations,
+) -> Finding | None:
+    """Whether a word differs between any of some labels; priors and permutations are of their places in `labels`."""
+    inside = np.isin(label, labels)
+    part, place, size = table.select(inside), np.searchsorted(labels, label[inside]), len(labels)
+    if not has_every_label(part, place, size):
+        return None
+    # L is that of labels with equal shares, which knows nothing of the labels
+    scale = newton_scale(part.spectrum, float(np.mean(list(priors.values()))), 1 / (2 * size))
+    statistics = partial(permuted_statistics, scale=scale, groups=size, statistic=difference_statistic)
+    p = permutations.p(part, place, statistics, lambda: difference_p(part, place, size, scale))
+    return p, difference_effect(part, place, size, priors)
+
+
+def find_trend(
+    table: RotatedTable, label: Ints, x: Floats, variance: float, prior: float, permutations: Permutations
+) -> Finding | None:
+    """Whether a word moves along a line through all labels, which lie at x; `variance` is that of x over the units."""
+    shares = label_shares(table, label, len(x))
+    if not shares @ (x - shares @ x) ** 2 > 0:
+        return None
+    scale = newton_scale(table.spectrum, prior, variance)
+    statistics = partial(permuted_statistics, scale=scale, groups=len(x), statistic=trend_statistic(x))
+    p = permutations.p(table, label, statistics, lambda: trend_p(table, label, x, scale))
+    return p, trend_effect(table, label, x, prior)

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from laplex.embeddings import Embeddings
 from laplex.engines.kernels import LANE
 from laplex.inference import kernels
-from laplex.inference.units import Floats, Ints, Units
+from laplex.inference.units import Floats, Ints, Options, Units
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import bar, say
 from laplex.text.tokens import Tokens
@@ -39,14 +39,15 @@ OCCURRENCE_BYTES = 768 * 2**20  # for the contexts of the words that are looked 
 MIN_POSITIONS_PER_UNIT = 20_000  # of the background, or all of them
 
 Result = TypeVar("Result")
+Singles = NDArray[np.float32]
+OccurrenceSums = tuple[kernels.WordsInUnits, Singles, Singles, Singles]  # s and τ by pair of word and unit, A by word
 
 
 @contextmanager
 def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads that each have words of their own, while linear algebra takes one thread.
 
-    The matrices of a word are small. If every thread lets them be multiplied by as many threads again, these wait for
-    each other most of the time.
+    The matrices of a word are small: threads within threads would wait for each other most of the time.
     """
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         yield pool
@@ -56,20 +57,12 @@ class TextPass:
     """The documents of a language, sorted by unit, made ready for the kernels."""
 
     def __init__(
-        self,
-        tokens: Tokens,
-        documents: Ints,
-        start: Ints,
-        fitted: Embeddings,
-        language: int,
-        *,
-        seed: int,
-        threads: int | None,
+        self, tokens: Tokens, documents: Ints, start: Ints, fitted: Embeddings, language: int, options: Options
     ) -> None:
+        """The documents of unit u are numbers start[u] to start[u + 1]; of the options, seed and threads matter."""
         model, vocabulary = fitted.settings["model"], tokens.vocabularies[language]
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = options.threads or os.cpu_count() or 1
         self.dimensions = fitted.dimensions
-        self.counts_of_words = vocabulary.counts
         self.negatives = model["negatives"] * vocabulary.noise(model["noise_power"])  # (V) at each position: K P(w)
         self.unit_start = start
         self.text = kernels.TokenText(
@@ -81,7 +74,7 @@ class TextPass:
             pad(fitted.block(language, None)),
             model["window"],
             Likelihood.of(model["likelihood"]).context_is_window_sum,
-            seed * 1_000_003,
+            options.seed * 1_000_003,
         )
         self.lanes = (np.int8(0),) * (self.text.alpha.shape[1] // LANE)
         self.lengths = np.diff(tokens.offsets)[documents]
@@ -147,21 +140,17 @@ class ScorePass(TextPass):
         pooled: Embeddings,
         ids: Sequence[int],
         language: int,
-        *,
-        seed: int,
-        threads: int | None,
-        quiet: bool,
+        options: Options,
         row_per_unit: bool = False,
-        rho: NDArray[Any] | None = None,
     ) -> None:
-        """With `row_per_unit`, no units share a row in any table. `rho` are other vectors of the words."""
-        super().__init__(tokens, units.documents, units.start, pooled, language, seed=seed, threads=threads)
-        self.units, self.ids, self.quiet, self.seed = units, np.asarray(ids, np.int64), quiet, seed
-        self.rho = pad(pooled.take(list(ids), language, 0) if rho is None else rho)
-        self.row, self._row_label, self._row_cluster = _assign_rows(units, row_per_unit, seed)
+        """With `row_per_unit`, no units share a row in any table."""
+        super().__init__(tokens, units.documents, units.start, pooled, language, options)
+        self.units, self.ids, self.quiet, self.seed = units, np.asarray(ids, np.int64), options.quiet, options.seed
+        self.rho = pad(pooled.take(list(ids), language, 0))
+        self.row, self._row_label, self._row_cluster = _assign_rows(units, row_per_unit, options.seed)
         self._shares_rows = len(self._row_label) < len(units)  # units with the word have rows beside the shared ones
         self.find_units()
-        self._sample_background()
+        self._sample_background(tokens.vocabularies[language].counts)
 
     def find_units(self) -> None:
         """Find the units that have each word, and how often."""
@@ -170,15 +159,15 @@ class ScorePass(TextPass):
             text.ids, text.offsets, text.documents, text.unit, self.places(self.ids), len(self.ids)
         )
 
-    def _sample_background(self) -> None:
+    def _sample_background(self, word_counts: Ints) -> None:
         """Sample positions of the background, sorted by unit."""
-        text, word_counts = self.text, self.counts_of_words
+        text = self.text
         kept = float(text.keep @ word_counts) / max(float(word_counts.sum()), 1.0)
         expected = kept * float(self.lengths.sum()) * (1 if text.sums_window else 2 * text.window)
         self._chance = min(1.0, SAMPLED_POSITIONS / max(expected, 1.0))
         chance = np.float32(2.0 if self._chance == 1.0 else self._chance)
 
-        def read(start: Ints, contexts: NDArray[np.float32]) -> Ints:
+        def read(start: Ints, contexts: Singles) -> Ints:
             counts = np.zeros(len(self.units), np.int64)
             self.each_piece(
                 lambda thread, piece, first, last, kept: kernels.sample_positions(
@@ -188,20 +177,29 @@ class ScorePass(TextPass):
             )
             return counts
 
-        counts = read(np.zeros(1, np.int64), np.empty((0, self.rho.shape[1]), np.float32))
-        self._context_start = starts_of(counts)
-        self._contexts = np.empty((int(self._context_start[-1]), self.rho.shape[1]), np.float32)
+        width = self.rho.shape[1]
+        self._context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, width), np.float32)))
+        self._contexts = np.empty((int(self._context_start[-1]), width), np.float32)
         if len(self._contexts):
             read(self._context_start, self._contexts)
 
     def counts(self) -> tuple[Ints, Ints]:
         """(n, labels), (n, labels) How often each word occurs under each label, and in how many units."""
         shape = (len(self.ids), len(self.units.labels))
-        words = np.repeat(np.arange(len(self.ids)), np.diff(self.start))
-        cell = words * shape[1] + self.units.label[self.unit]
+        cell = self._pair_words() * shape[1] + self.units.label[self.unit]
         units = np.bincount(cell, minlength=shape[0] * shape[1])
         occurrences = np.bincount(cell, self.count, shape[0] * shape[1]).astype(np.int64)
         return occurrences.reshape(shape), units.reshape(shape)
+
+    def cluster_counts(self) -> Ints:
+        """(n) In how many clusters each word occurs."""
+        size = int(self.units.cluster.max()) + 1
+        cells = np.unique(self._pair_words() * size + self.units.cluster[self.unit])
+        return np.bincount(cells // size, minlength=len(self.ids))
+
+    def _pair_words(self) -> Ints:
+        """The word of each pair of a word and a unit that has it."""
+        return np.repeat(np.arange(len(self.ids)), np.diff(self.start))
 
     def batches(self, chosen: Sequence[int]) -> list[list[int]]:
         """Chosen words, in batches whose sums fit into memory."""
@@ -239,15 +237,16 @@ class ScorePass(TextPass):
                 sums = self._occurrence_sums(batch)
                 tiles = [range(i, min(i + kernels.TILE, len(batch))) for i in range(0, len(batch), kernels.TILE)]
 
-                def work(tile: range, batch: list[int] = batch, sums: _OccurrenceSums = sums) -> list[Result]:
-                    return [function(table) for table in self._tables(batch, tile, sums)]
+                def work(tile: range, batch: list[int] = batch, sums: OccurrenceSums = sums) -> list[Result]:
+                    return [function(table) for table in self._tables(batch, tile, *sums)]
 
                 for results in pool.map(work, tiles):
                     done += len(results)
                     progress.update(done / len(chosen), f"{done:,} of {len(chosen):,} words")
                     yield from results
 
-    def _occurrence_sums(self, batch: list[int]) -> _OccurrenceSums:
+    def _occurrence_sums(self, batch: list[int]) -> OccurrenceSums:
+        """The sums of a batch of words over their occurrences."""
         width = self.rho.shape[1]
         pairs = np.concatenate([np.arange(self.start[w], self.start[w + 1]) for w in batch])
         start = starts_of(np.array([self.start[w + 1] - self.start[w] for w in batch]))
@@ -268,14 +267,16 @@ class ScorePass(TextPass):
         )
         for square in squares[1:]:
             squares[0] += square
-        return _OccurrenceSums(start, self.unit[pairs], s, tau, squares[0])
+        return words, s, tau, squares[0]
 
-    def _tables(self, batch: list[int], tile: range, sums: _OccurrenceSums) -> Iterator[ScoreTable]:
+    def _tables(
+        self, batch: list[int], tile: range, words: kernels.WordsInUnits, s: Singles, taus: Singles, squares: Singles
+    ) -> Iterator[ScoreTable]:
         """The tables of a few words of a batch; the background is read for all of them at once."""
         width, shared, size = self.rho.shape[1], len(self._row_label), self.dimensions
         rho = np.zeros((kernels.TILE, width), np.float32)
         rho[: len(tile)] = self.rho[[batch[i] for i in tile]]
-        units_with = [sums.unit[sums.start[i] : sums.start[i + 1]] for i in tile]
+        units_with = [words.unit[words.start[i] : words.start[i + 1]] for i in tile]
         sizes = [shared + (len(units) if self._shares_rows else 0) for units in units_with]
         begin = starts_of(np.array(sizes))
         rows = np.zeros((kernels.TILE, len(self.units)), np.int64)
@@ -284,23 +285,22 @@ class ScorePass(TextPass):
             if self._shares_rows:
                 rows[k, units] = begin[k] + shared + np.arange(len(units))
         rows[len(tile) :] = begin[-1]  # one row for words that only fill the tile
-        background = np.zeros((begin[-1] + 1, width), np.float32)
-        weight = np.zeros(begin[-1] + 1, np.float32)
-        squares = np.zeros((kernels.TILE, width, width), np.float32)
+        background, weight = np.zeros((begin[-1] + 1, width), np.float32), np.zeros(begin[-1] + 1, np.float32)
+        around = np.zeros((kernels.TILE, width, width), np.float32)
         sample = self._contexts, self._context_start
         kernels.background_sums(
-            self.lanes, *sample, rho, rows, background, weight, squares, CURVATURE_POSITIONS, self.seed
+            self.lanes, *sample, rho, rows, background, weight, around, CURVATURE_POSITIONS, self.seed
         )
         for k, (i, units) in enumerate(zip(tile, units_with)):
             scale = self.negatives[self.ids[batch[i]]] / self._chance
-            pairs, places = slice(sums.start[i], sums.start[i + 1]), rows[k, units] - begin[k]
+            pairs, places = slice(words.start[i], words.start[i + 1]), rows[k, units] - begin[k]
             score, tau = np.zeros((sizes[k], size)), np.zeros(sizes[k])
-            score[places], tau[places] = sums.s[pairs, :size], sums.tau[pairs]
+            score[places], tau[places] = s[pairs, :size], taus[pairs]
             label, cluster = self._row_label, self._row_cluster
             if self._shares_rows:
                 label = np.concatenate([label, self.units.label[units]])
                 cluster = np.concatenate([cluster, shared + self.units.cluster[units]])
-            lower = (sums.squares[i] + scale * squares[k])[:size, :size].astype(np.float64)
+            lower = (squares[i] + scale * around[k])[:size, :size].astype(np.float64)
             yield ScoreTable(
                 *(batch[i], label, cluster, score, tau),
                 scale * background[begin[k] : begin[k + 1], :size].astype(np.float64),
@@ -310,22 +310,11 @@ class ScorePass(TextPass):
 
 
 @dataclass(frozen=True, eq=False)
-class _OccurrenceSums:
-    """The sums of a batch of words over their occurrences, for each pair of a word and a unit that has it."""
-
-    start: Ints  # where the pairs of each word begin
-    unit: NDArray[np.int32]
-    s: NDArray[np.float32]
-    tau: NDArray[np.float32]
-    squares: NDArray[np.float32]  # for each word
-
-
-@dataclass(frozen=True, eq=False)
 class Contexts:
     """Contexts, and how often each counts."""
 
-    vectors: NDArray[np.float32]  # (m, D)
-    weight: float | NDArray[np.float32] = 1.0  # or (m)
+    vectors: Singles  # (m, D)
+    weight: float | Singles = 1.0  # or (m)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -341,22 +330,16 @@ class ContextReader(TextPass):
         units: int,
         fitted: Embeddings,
         language: int,
-        *,
-        seed: int,
-        threads: int | None = None,
+        options: Options,
         report: Callable[[], None] = lambda: None,
     ) -> None:
         """`unit` is that of each document of the text; `report` is called now and then, to show progress."""
         documents = np.flatnonzero((tokens.languages == language) & (np.diff(tokens.offsets) > 1))
         documents = documents[np.argsort(unit[documents], kind="stable")]
         start = np.searchsorted(unit[documents], np.arange(units + 1))
-        super().__init__(tokens, documents, start, fitted, language, seed=seed, threads=threads)
+        super().__init__(tokens, documents, start, fitted, language, options)
         self.units, self.report = units, report
-        self._background: list[Contexts] = []
-
-    def background(self) -> list[Contexts]:
-        """For each unit the contexts of any position, known once the contexts of some words have been read."""
-        return self._background
+        self.background: list[Contexts] = []  # of any position of each unit, once the contexts of words are read
 
     def contexts(self, words: Sequence[int]) -> list[list[Contexts]]:
         """For each word and unit, the contexts in which the word stands."""
@@ -386,10 +369,11 @@ class ContextReader(TextPass):
 
     def _read_window_sums(self, place: NDArray[np.int32], words: int) -> list[Contexts]:
         cells, positions = self._count(place, words)
+        total, total_positions = cells.sum(0), positions.sum(0)
         room = OCCURRENCE_BYTES // (4 * self.dimensions)
-        cell_share = np.full(cells.shape[1], min(1.0, room / max(int(cells.sum()), 1)))
-        share = np.zeros(self.units) if self._background else self._background_shares(positions.sum(0))
-        taken, sampled = (cells.sum(0) * cell_share).astype(np.int64), (positions.sum(0) * share).astype(np.int64)
+        cell_share = np.full(len(total), min(1.0, room / max(int(total.sum()), 1)))
+        share = np.zeros(self.units) if self.background else self._background_shares(total_positions)
+        taken, sampled = (total * cell_share).astype(np.int64), (total_positions * share).astype(np.int64)
         start, begin = starts_of(taken), starts_of(sampled)
         here = np.empty((start[-1], self.dimensions), np.float32)
         around = np.empty((begin[-1], self.dimensions), np.float32)
@@ -403,12 +387,11 @@ class ContextReader(TextPass):
             self.report()
 
         self.each_piece(work)
-        if not self._background:
-            self._background = [
-                Contexts(around[begin[u] : begin[u + 1]], float(positions[:, u].sum() / max(sampled[u], 1)))
+        if not self.background:
+            self.background = [
+                Contexts(around[begin[u] : begin[u + 1]], float(total_positions[u] / max(sampled[u], 1)))
                 for u in range(self.units)
             ]
-        total = cells.sum(0)
         return [
             Contexts(here[start[c] : start[c + 1]], float(total[c] / max(taken[c], 1)))
             for c in range(words * self.units)
@@ -433,12 +416,12 @@ class ContextReader(TextPass):
             vectors = np.ascontiguousarray(alpha[counts > 0, : self.dimensions])
             return Contexts(vectors, counts[counts > 0].astype(np.float32))
 
-        if not self._background:
-            self._background = [contexts(counts) for counts in alone]
+        if not self.background:
+            self.background = [contexts(counts) for counts in alone]
         return [contexts(counts) for counts in together]
 
 
-def pad(vectors: NDArray[Any]) -> NDArray[np.float32]:
+def pad(vectors: NDArray[Any]) -> Singles:
     """Rows filled up with zeros to the length that the kernels want."""
     width = -(-vectors.shape[1] // LANE) * LANE
     padded = np.zeros((len(vectors), width), np.float32)
