@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +50,7 @@ MAX_GAUSSIAN_ROUNDS = 200
 MIXTURE_PARTS = 8
 
 
-@dataclass(frozen=True, eq=False)
-class BlockCell:
+class BlockCell(NamedTuple):
     """A word in a slice, and the place of its vector in the block."""
 
     word: int
@@ -69,14 +69,6 @@ class VectorBlock:
     precision: Floats  # (n, n) Q
     pull: Floats  # (n, D)
 
-    def log_prior(self, vectors: Floats) -> float:
-        """log p(x | rest) up to a constant."""
-        return float(((self.pull - 0.5 * self.precision @ vectors) * vectors).sum())
-
-    def log_prior_gradient(self, vectors: Floats) -> Floats:
-        """(n, D) The gradient of `log_prior`."""
-        return np.asarray(self.pull - self.precision @ vectors)
-
     def hessian(self, curvature: Floats) -> Floats:
         """(n D, n D) Minus the second derivatives of the log posterior, from those of the log likelihood (n, D, D)."""
         size = curvature.shape[1]
@@ -88,24 +80,22 @@ class VectorBlock:
 
 def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]) -> list[VectorBlock]:
     """A block for each set of words."""
-    slices = range(len(fitted.rows.slices))
-    slots = np.array([fitted.slots(language, slice) for slice in slices]).T  # (V, S)
+    slots = slots_by_slice(fitted, language)
     requested = np.unique(slots[np.unique([word for words in sets for word in words])])
     rows = np.flatnonzero(np.isin(fitted.slot, requested))
-    _check_rows(fitted, language, rows)
-    rows = rows[np.argsort(fitted.slot[rows], kind="stable")]
-    graph = fitted.graph
-    edges = np.flatnonzero(np.isin(graph.first, requested) | np.isin(graph.second, requested))
-    return [_block(fitted, language, words, slots[list(words)], rows, edges) for words in sets]
-
-
-def _check_rows(fitted: Embeddings, language: int, rows: Ints) -> None:
-    """Raise InputError if a row is not a word of the language: tied to a context, it cannot move while that is held."""
     first, last = fitted.rows.words(language, 0).start, fitted.rows.words(language, len(fitted.rows.slices) - 1).stop
-    for row in rows[(rows < first) | (rows >= last)][:1]:
+    for row in rows[(rows < first) | (rows >= last)][:1]:  # tied to a context, a word cannot move while that is held
         name, role, _ = fitted.rows.name(int(row))
         what = "a context" if role == "context" else "a word of another language"
         raise InputError(f'a word that is asked about is tied to "{name}", {what}: there is no posterior of it alone')
+    rows = rows[np.argsort(fitted.slot[rows], kind="stable")]
+    edges = np.flatnonzero(np.isin(fitted.graph.first, requested) | np.isin(fitted.graph.second, requested))
+    return [_block(fitted, language, words, slots[list(words)], rows, edges) for words in sets]
+
+
+def slots_by_slice(fitted: Embeddings, language: int) -> NDArray[np.int32]:
+    """(V, S) The parameters of each word in each slice."""
+    return np.array([fitted.slots(language, slice) for slice in range(len(fitted.rows.slices))]).T
 
 
 def _block(
@@ -141,18 +131,14 @@ def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: 
         np.add.at(precision, (place[one][moves], place[one][moves]), weight[moves])
         both, one_end = moves & inside[two], moves & ~inside[two]
         np.add.at(precision, (place[one][both], place[two][both]), -(weight * sign)[both])
-        np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * _vectors_at(fitted, ends[two][one_end]))
+        others = ends[two][one_end]  # parameters, or fixed targets behind them
+        is_target = others >= len(graph)
+        vectors = np.empty((len(others), fitted.dimensions))
+        vectors[~is_target] = fitted.theta[others[~is_target]]
+        if is_target.any():
+            vectors[is_target] = graph.targets[others[is_target] - len(graph)]
+        np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * vectors)
     return precision, pull
-
-
-def _vectors_at(fitted: Embeddings, ends: Ints) -> Floats:
-    """The vectors at the ends of edges: parameters, or fixed targets behind them."""
-    free = ends < len(fitted.graph)
-    vectors = np.empty((len(ends), fitted.dimensions))
-    vectors[free] = fitted.theta[ends[free]]
-    if not free.all():
-        vectors[~free] = fitted.graph.targets[ends[~free] - len(fitted.graph)]
-    return vectors
 
 
 def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str | None = None) -> list[str]:
@@ -170,14 +156,10 @@ def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str |
         posterior(fitted, joined_words(fitted, "health"), coupled=True)
     """
     index = fitted.language(language)
-    ids = fitted.ids(words, index)
-    slots = np.array([fitted.slots(index, slice) for slice in range(len(fitted.rows.slices))])  # (S, V)
-    parameters = np.unique(slots[:, ids])
-    graph = fitted.graph
-    ends = [
-        there[np.isin(here, parameters)] for here, there in ((graph.first, graph.second), (graph.second, graph.first))
-    ]
-    joined = np.flatnonzero(np.isin(slots, np.concatenate(ends)).any(0))
+    ids, slots, graph = fitted.ids(words, index), slots_by_slice(fitted, index), fitted.graph
+    from_first, from_second = (np.isin(end, slots[ids]) for end in (graph.first, graph.second))
+    ends = np.concatenate([graph.second[from_first], graph.first[from_second]])
+    joined = np.flatnonzero(np.isin(slots, ends).any(1))
     names = fitted.rows.vocabularies[index].words
     return [names[i] for i in dict.fromkeys([*ids, *joined.tolist()])]
 
@@ -210,14 +192,15 @@ class Maximum:
 
     def update(self, value: float, gradient: Floats, curvature: Floats) -> None:
         """Take the log likelihood at the trial point, its gradient (n, D) and minus its Hessian (n, D, D)."""
-        value += self.block.log_prior(self.trial)
+        precision, pull = self.block.precision, self.block.pull
+        value += float(((pull - 0.5 * precision @ self.trial) * self.trial).sum())
         self._evaluations_left -= 1
         if not np.isfinite(value) and self.value == -np.inf:
             raise InputError("the vectors or the contexts of the model are not finite numbers")
         rounding = 1e-6 * abs(value)  # contexts are in single precision
         if np.isfinite(value) and value >= self.value + 1e-4 * self._step_size * self._expected_rise - rounding:
             self.point, self.value, self._step_size = self.trial, value, 1.0
-            self._set_step(gradient + self.block.log_prior_gradient(self.trial), curvature)
+            self._set_step(gradient + (pull - precision @ self.trial), curvature)
         else:
             self._step_size /= 2
         if self.covariance is None:

@@ -16,7 +16,7 @@ D dimensions, M documents.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -137,24 +137,20 @@ def _read_batch(
     by_word = zip(words, reader.contexts(words))
     occurrences = {(w, s): part for w, parts in by_word for s, part in enumerate(_join_units(parts, units))}
     background = _join_units(_thin(reader.background), units)
-    negatives = {word: float(reader.negatives[word]) for word in words}
-    text = BlockContexts(
-        {key: part.contexts for key, part in occurrences.items()}, [part.contexts for part in background], negatives
-    )
+    text = BlockContexts(occurrences, background, {word: float(reader.negatives[word]) for word in words})
     for first in range(0, len(blocks), BLOCKS_PER_TILE):
         for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
-            influence = _influence(maximum, occurrences, background, negatives, units)
+            influence = _influence(maximum, occurrences, background, text.negatives, units)
             place = maximum.block.place[0]
             yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
 
 
 @dataclass(frozen=True, eq=False)
-class _SliceContexts:
-    """The contexts of a slice, sorted by unit."""
+class _SliceContexts(Contexts):
+    """The contexts of a slice, sorted by unit, of which the first is number `first`."""
 
-    contexts: Contexts
-    start: Ints  # where those of each unit of the slice begin
-    first: int  # unit of the slice
+    start: Ints = field(kw_only=True)  # where those of each unit of the slice begin
+    first: int = field(kw_only=True)
 
 
 def _thin(parts: Sequence[Contexts]) -> list[Contexts]:
@@ -172,11 +168,11 @@ def _join_units(parts: Sequence[Contexts], units: _SliceClusters) -> list[_Slice
     joined = []
     for first, last in zip(units.start.tolist(), units.start[1:].tolist()):
         inside = parts[first:last]
-        vectors = np.concatenate([part.vectors for part in inside] or [parts[0].vectors[:0]])
+        vectors = np.concatenate([parts[0].vectors[:0], *(part.vectors for part in inside)])
         weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
-        weight = np.concatenate(weights or [np.empty(0, np.float32)])
         start = starts_of(np.array([len(part) for part in inside], np.int64))
-        joined.append(_SliceContexts(Contexts(vectors, weight), start, first))
+        weight = np.concatenate([np.empty(0, np.float32), *weights])
+        joined.append(_SliceContexts(vectors, weight, start=start, first=first))
     return joined
 
 
@@ -199,13 +195,13 @@ def _influence(
         vector = maximum.point[cell.place]
         sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives[cell.word])
         for part, sign, rate in sides:
-            residual = expit(-sign * (part.contexts.vectors @ vector.astype(np.float32)))
-            pull, bend = residual * part.contexts.weight, residual * (1 - residual) * part.contexts.weight
+            residual = expit(-sign * (part.vectors @ vector.astype(np.float32)))
+            pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
             rows, start = _curvature_rows(part, rate * bend)
             curvature[cell.place] += rows.T @ rows
             for i, c in enumerate(units.cluster[part.first : part.first + len(start) - 1].tolist()):
                 inside = slice(*part.start[i : i + 2])
-                scores[c, cell.place] += sign * rate * (pull[inside] @ part.contexts.vectors[inside])
+                scores[c, cell.place] += sign * rate * (pull[inside] @ part.vectors[inside])
                 curvature_rows[c].append((cell.place, rows[start[i] : start[i + 1]]))
     inverse = linalg.cho_solve(linalg.cho_factor(block.hessian(curvature)), np.eye(count * size))
     influence = np.zeros((units.clusters, count, size))
@@ -223,7 +219,7 @@ def _curvature_rows(part: _SliceContexts, bend: NDArray[np.float32]) -> tuple[Fl
     if len(bend) <= CURVATURE_CONTEXTS:
         chance = np.ones_like(bend)
     chosen = np.flatnonzero(np.random.default_rng([1, 8]).random(len(bend), np.float32) < chance)
-    rows = part.contexts.vectors[chosen] * np.sqrt(bend[chosen] / chance[chosen])[:, None]
+    rows = part.vectors[chosen] * np.sqrt(bend[chosen] / chance[chosen])[:, None]
     return rows.astype(np.float64), np.searchsorted(chosen, part.start)
 
 

@@ -1,14 +1,9 @@
 """The posterior of a word's vectors in all its slices together, given the contexts, and what follows from it.
 
 Given the contexts, the vectors of a word are a logistic regression with a Gaussian prior that couples the slices. The
-posterior is nearly Gaussian:
-
-    precision = blocks A_s of the likelihood's curvature in each slice + (L + D of the word's part of the graph) ⊗ I
-
-with the curvature at the maximum (Laplace), or its mean (the nearest Gaussian); see `conditional.py`.
-
-This is not what another sample would show: it says how much the model still does not know under its own assumptions,
-all occurrences independent. For tests and intervals of that kind see `differences.py` and `cosines.py`.
+posterior is nearly Gaussian, with the curvature at its maximum (Laplace) or its mean (the nearest Gaussian); see
+`conditional.py`. It says what the model does not know under its own assumptions, all occurrences independent, and not
+what another sample would show: see `differences.py` and `cosines.py` for that.
 S slices, w words, n vectors (rows that are tied share one), D dimensions.
 """
 
@@ -141,9 +136,8 @@ class Posterior:
         for name in values:
             if name not in columns:
                 raise InputError(f'vectors do not vary by "{name}"; they vary by: {quote(columns) or "nothing"}')
-        keys = [
-            key for key in self.slices.keys if all(key[columns.index(name)] == str(values[name]) for name in values)
-        ]
+        wanted = {columns.index(name): str(value) for name, value in values.items()}
+        keys = [key for key in self.slices.keys if all(key[place] == value for place, value in wanted.items())]
         if not keys:
             raise InputError(f"there is no slice {dict(values)}; there are {quote(self.slices.keys, 12)}")
         if len(keys) > 1:
@@ -195,9 +189,6 @@ class Joint(Mapping[str, Posterior]):
     def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word: object) -> bool:
-        return word in self.words
-
 
 def _draw(mean: Floats, covariance: Floats, count: int, seed: int) -> Floats:
     if count < 1:
@@ -236,8 +227,7 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
         fitted: The model.
         words: The words.
         coupled: Whether the vectors of all words move together, as they should if a dictionary joins them
-            (`joined_words` says which those are). Otherwise each word has a posterior of its own, in which all others
-            are held where they are.
+            (`joined_words` says which those are), or each word has a posterior of its own, all others held.
         center: "mean" for the Gaussian nearest to the posterior; "mode" for that at its maximum, which is faster, but
             believes in vectors that are too short where a word is rare.
         memory: How many GB the covariances may take.
@@ -259,7 +249,14 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
     ids = fitted.ids(words, index)
     blocks = make_blocks(fitted, index, [ids] if coupled else [[i] for i in ids])
     names, slices = fitted.rows.vocabularies[index].words, fitted.rows.slices
-    _check_size(blocks, [names[i] for i in ids], memory)
+    sizes = np.array([block.vectors.size for block in blocks], np.float64)
+    need = 8 * ((sizes**2).sum() + 3 * np.sort(sizes**2)[-BLOCKS_PER_TILE:].sum()) / 2**30  # also on the way to them
+    if not need <= memory:
+        what = f"{blocks[0].vectors.size:,} numbers" if len(blocks) == 1 else f"{len(blocks):,} words"
+        raise InputError(
+            f'the posterior of {what} ("{names[ids[0]]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask about '
+            "fewer words at once, or give more memory"
+        )
     if center not in ("mean", "mode"):
         raise InputError(f'center="{center}": write "mean" or "mode"')
     result: dict[str, Posterior] = {}
@@ -277,18 +274,6 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
             result[name] = Posterior(name, slices, block.place[0], mean, covariance)
             report()
     return {names[i]: result[names[i]] for i in ids}
-
-
-def _check_size(blocks: Sequence[VectorBlock], words: Sequence[str], memory: float) -> None:
-    """Raise InputError if the covariances, and what is needed on the way to them, would not fit into memory."""
-    sizes = np.array([block.vectors.size for block in blocks], np.float64)
-    need = 8 * ((sizes**2).sum() + 3 * np.sort(sizes**2)[-BLOCKS_PER_TILE:].sum()) / 2**30
-    if not need <= memory:
-        what = f"{blocks[0].vectors.size:,} numbers" if len(blocks) == 1 else f"{len(blocks):,} words"
-        raise InputError(
-            f'the posterior of {what} ("{words[0]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask about '
-            "fewer words at once, or give more memory"
-        )
 
 
 class GaussianFit(NamedTuple):
@@ -324,10 +309,9 @@ def _solve_all(
 
 
 def thin_background(text: BlockContexts, tile: Sequence[VectorBlock]) -> BlockContexts:
-    """As much of the background as these words need.
+    """As much of the background as these words need, which for rare ones is little.
 
-    A position that stands for k others adds k·K·P(w)·σ of what a word does not know to the error of its mean; a tenth
-    is not much. For rare words that leaves few positions.
+    A position that stands for k others adds k·K·P(w)·σ of what a word does not know to the error of its mean.
     """
     rate = max(text.negatives[cell.word] for block in tile for cell in block.cells)
     background = []
@@ -341,10 +325,7 @@ def thin_background(text: BlockContexts, tile: Sequence[VectorBlock]) -> BlockCo
 
 
 def solve(
-    blocks: Sequence[VectorBlock],
-    text: BlockContexts,
-    center: Center = "mean",
-    report: Callable[[], None] = lambda: None,
+    blocks: Sequence[VectorBlock], text: BlockContexts, center: Center, report: Callable[[], None] = lambda: None
 ) -> list[GaussianFit]:
     """The Gaussian of each block, given the contexts."""
     fits = []

@@ -17,10 +17,9 @@ Each d is one Newton step from the pooled vector; q is the precision of the prio
 
 There are two kinds of p. The formula takes the expected noise Σ ‖Y_c‖² out of T; what is left are products of different
 clusters, whose second and third moments are known, and a chi-square with these moments gives p. That is right for
-thousands of documents. Of a hundred speakers one may have a third of a word's occurrences, and the formula rejects 7 to
-9 times in 100 at the 5% level. There T is computed under permuted labels of the clusters, which is exact if clusters
-could have had each other's labels. A labelling under which a label lacks the word has T of 0, the limit of T as the
-label's share goes to 0.
+thousands of documents; of a hundred speakers one may have a third of a word's occurrences, and the formula rejects 7 to
+9 times in 100 at the 5% level. There T is computed under permuted labels of the clusters. A labelling under which a
+label lacks the word has T of 0, the limit of T as the label's share goes to 0.
 
 All is done in the directions of A's eigenvectors, in which L is a vector.
 m rows, D dimensions, G labels, P permutations.
@@ -45,6 +44,8 @@ MAX_OWNERS_FOR_PERMUTATION = 1_000  # units that have a word; with more, the for
 
 Labellings = NDArray[np.integer]  # (P, m) labels of the rows of a table
 Statistic = Callable[[Floats, Floats], Floats]  # from (P, G, D) U L and (P, G) τ to (P) T
+Statistics = Callable[["RotatedTable", Ints, Labellings], Floats]  # from a table, its labels and others to (1 + P) T
+Finding = tuple[float, "Effect"]  # p and effect of a word
 
 
 @dataclass(frozen=True)
@@ -107,16 +108,13 @@ def has_every_label(table: RotatedTable, label: Ints, groups: int) -> bool:
 
 
 def jackknife_influence(table: RotatedTable, label: Ints, groups: int) -> tuple[Floats, Floats]:
-    """(m, D) The influence e_c of each row, and (G, D) the score U of each label.
-
-    h̄ in e_c is that of the other clusters: with its own, noise would look small where clusters are few.
-    """
-    influence = np.zeros_like(table.score)
-    scores = np.zeros((groups, table.score.shape[1]))
+    """(m, D) The influence e_c of each row, and (G, D) the score U of each label."""
+    influence, scores = np.zeros_like(table.score), np.zeros((groups, table.score.shape[1]))
     for group in range(groups):
         side = label == group
         tau, weight, background = table.tau[side], table.weight[side], table.background[side]
         rate = tau.sum() / weight.sum() if tau.any() else 0.0
+        # h̄ is that of the other clusters: with its own, noise would look small where clusters are few
         others = (background.sum(0) - background) / np.maximum(weight.sum() - weight, 1e-300)[:, None]
         influence[side] = table.score[side] - tau[:, None] * others - rate * (background - weight[:, None] * others)
         scores[group] = table.score[side].sum(0) - rate * background.sum(0)
@@ -145,8 +143,7 @@ def sum_by_cluster(values: Floats, cluster: Ints) -> Floats:
 
 def quadratic_form_p(y: Floats, statistic: float) -> float:
     """How likely ‖Σ y‖² is to be `statistic` or more, if the rows of y are independent and of mean zero."""
-    c = y.T @ y
-    k = (y * y).sum(1)
+    c, k = y.T @ y, (y * y).sum(1)
     variance = float((c * c).sum() - (k * k).sum())
     if not variance > 0:
         return float("nan")
@@ -192,8 +189,7 @@ def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Map
     influence, scores = jackknife_influence(table, label, groups)
     f = label_shares(table, label, groups)
     pairs = list(combinations(range(groups), 2))
-    size = influence.shape[1]
-    y, d = np.zeros((len(influence), len(pairs), size)), np.zeros((len(pairs), size))
+    y, d = np.zeros((len(influence), len(pairs), influence.shape[1])), np.zeros((len(pairs), influence.shape[1]))
     for number, (one, two) in enumerate(pairs):
         both = f[one] + f[two]
         share = f[one] / both
@@ -202,8 +198,7 @@ def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Map
             y[label == group, number] = a * influence[label == group] * scale
             d[number] += a * scores[group] * scale
     flat = y.reshape(len(influence), -1)
-    rest, others = unpredicted_influence(flat, table.tau, label)
-    return _without_noise(d.reshape(-1), flat, rest, others, table.cluster)
+    return _without_noise(d.reshape(-1), flat, *unpredicted_influence(flat, table.tau, label), table.cluster)
 
 
 def trend_effect(table: RotatedTable, label: Ints, x: Floats, prior: float) -> Effect:
@@ -221,8 +216,7 @@ def _without_noise(d: Floats, y: Floats, rest: Floats, others: Floats, cluster: 
     """‖d‖² without the noise Σ y·rest, and its variance from the squares of √(1−w) rest; summed by cluster."""
     z = sum_by_cluster(rest * np.sqrt(others)[:, None], cluster)
     noise = float((sum_by_cluster(y, cluster) * sum_by_cluster(rest, cluster)).sum())
-    covariance = z.T @ z
-    k = (z * z).sum(1)
+    covariance, k = z.T @ z, (z * z).sum(1)
     variance = 2 * max(float((covariance * covariance).sum() - (k * k).sum()), 0.0)
     return Effect(float(d @ d) - noise, variance, float(d @ covariance @ d) / max(float(d @ d), 1e-300))
 
@@ -326,16 +320,14 @@ def equalize_frequency(table: RotatedTable, label: Ints, labellings: Labellings,
 
     T does not depend on that, but groups of permuted labels would mix clusters that have the word often with others,
     which adds to their noise: of words that are twice as frequent under a label 2% would be called different instead of
-    5%. A log ratio of frequencies ℓ is taken out up to a share 1 − (2 sd / ℓ)², with sd that of permuted labels, so
-    that nothing is done to what is chance. Labellings under which the label lacks the word have no ratio.
+    5%. A log ratio of frequencies ℓ is taken out up to a share 1 − (2 sd / ℓ)², with sd that of permuted labels.
     """
-    factor = np.ones(len(table.tau))
-    both = np.stack([table.tau, table.weight], 1)
+    factor, both = np.ones(len(table.tau)), np.stack([table.tau, table.weight], 1)
     mean = np.log(table.tau.sum() / table.weight.sum())
     batches = _batches(label, labellings)
     for group in range(groups):
         tau, weight = np.concatenate([(part == group).astype(np.float64) @ both for part in batches]).T
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the label lacks the word there is no ratio
             ratio = np.log(tau / weight) - mean
         observed, chance = ratio[0], ratio[1:][np.isfinite(ratio[1:])]
         if np.isfinite(observed) and observed != 0 and len(chance):
@@ -348,8 +340,7 @@ def among_owners(
 ) -> tuple[RotatedTable, Ints, NDArray[np.int16]]:
     """A table, its labels and (count, m) labellings in which only rows that have the word exchange theirs.
 
-    Rows without it, which are most documents, keep their labels: they say something of the background alone, and are
-    one row for each label.
+    Rows without it, which are most documents, are one row for each label.
     """
     owners = table.tau > 0
     values, place = np.unique(label, return_inverse=True)
@@ -377,10 +368,7 @@ def counted_p(statistics: Floats) -> float:
 
 
 def smoothed_p(statistics: Floats) -> float:
-    """The tail of the chi-square that has mean, variance and skewness of T under other labellings.
-
-    It goes below 1/P, which matters where many words are tested. If T is the same under all, it is counted.
-    """
+    """The tail of the chi-square with the mean, variance and skewness of T under other labellings, also below 1/P."""
     others = statistics[1:]
     deviation = float(others.std(ddof=1))
     if not deviation > 0:
@@ -392,33 +380,21 @@ def smoothed_p(statistics: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Permutations:
-    """Other labellings: of all units or, if these are many, of those that have a word, if these are few.
-
-    Where many have it, p comes from the formula.
-    """
+    """Other labellings: of all units or, if these are many, of those that have a word, if these are few."""
 
     labellings: NDArray[np.int16]  # (P, m)
     counted: bool  # whether labellings are counted, or p is the tail of a smooth curve through them
     among_owners: int  # how many are drawn among the units that have a word, if there are none of all units
     seed: Sequence[int]
 
-    def p(
-        self,
-        table: RotatedTable,
-        label: Ints,
-        statistics: Callable[[RotatedTable, Ints, Labellings], Floats],
-        formula: Callable[[], float],
-    ) -> float:
-        """p of a word, in the way that suits the number of units."""
+    def p(self, table: RotatedTable, label: Ints, statistics: Statistics, formula: Callable[[], float]) -> float:
+        """p of a word from other labellings or, where too many units have it, from the formula."""
         if len(self.labellings):
             values = statistics(table, label, self.labellings)
             return counted_p(values) if self.counted else smoothed_p(values)
         if self.among_owners and np.count_nonzero(table.tau) <= MAX_OWNERS_FOR_PERMUTATION:
             return smoothed_p(statistics(*among_owners(table, label, self.among_owners, self.seed)))
         return formula()
-
-
-Finding = tuple[float, Effect]  # p and effect of a word
 
 
 def find_difference(

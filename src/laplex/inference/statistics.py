@@ -1,9 +1,8 @@
 """Passes over the text: for tests the sums that scores are made of, for posteriors and intervals the contexts.
 
-Both read documents sorted by unit, in pieces that are dealt out to threads by number, so that results do not depend on
-chance. A ScorePass gives a ScoreTable for each word (see `kernels.py` for its sums); words are taken in batches, so
-that memory has a bound, which is reported in advance. A ContextReader gives the Contexts of each word and unit: for
-CBOW the window sums of the occurrences, for SGNS the context words and how often each is one.
+Both read documents sorted by unit, in pieces dealt out to threads by number, so that results do not depend on chance.
+A ScorePass gives a ScoreTable for each word (see `kernels.py` for its sums). A ContextReader gives the Contexts of each
+word and unit: for CBOW the window sums of the occurrences, for SGNS the context words and how often each is one.
 U units, V words of the language, n words, m rows of a table or contexts, D dimensions, W padded dimensions.
 """
 
@@ -57,14 +56,20 @@ class TextPass:
     """The documents of a language, sorted by unit, made ready for the kernels."""
 
     def __init__(
-        self, tokens: Tokens, documents: Ints, start: Ints, fitted: Embeddings, language: int, options: Options
+        self,
+        tokens: Tokens,
+        documents: Ints,
+        start: Ints,
+        fitted: Embeddings,
+        language: int,
+        options: Options,
+        whole_units: bool,
     ) -> None:
-        """The documents of unit u are numbers start[u] to start[u + 1]; of the options, seed and threads matter."""
+        """Documents start[u] to start[u + 1] are of unit u; with `whole_units`, pieces have no part of a unit."""
         model, vocabulary = fitted.settings["model"], tokens.vocabularies[language]
         self.threads = options.threads or os.cpu_count() or 1
         self.dimensions = fitted.dimensions
         self.negatives = model["negatives"] * vocabulary.noise(model["noise_power"])  # (V) at each position: K P(w)
-        self.unit_start = start
         self.text = kernels.TokenText(
             tokens.ids,
             tokens.offsets,
@@ -78,36 +83,25 @@ class TextPass:
         )
         self.lanes = (np.int8(0),) * (self.text.alpha.shape[1] // LANE)
         self.lengths = np.diff(tokens.offsets)[documents]
+        ends = starts_of(self.lengths)
+        shares = np.linspace(0, ends[-1], 16 * self.threads + 1)[1:-1]
+        edges = start[np.searchsorted(ends[start[1:]], shares)] if whole_units else np.searchsorted(ends[1:], shares)
+        edges = np.unique(np.concatenate([[0], edges, [len(documents)]])).tolist()
+        self.pieces = list(zip(edges, edges[1:]))  # ranges of documents with much the same number of tokens
 
-    def pieces(self, whole_units: bool) -> list[tuple[int, int]]:
-        """Ranges of documents with much the same number of tokens; with `whole_units`, none has a part of a unit."""
-        ends = np.cumsum(self.lengths)
-        total = int(ends[-1]) if len(ends) else 0
-        if whole_units:
-            ends = np.concatenate([[0], ends])[self.unit_start[1:]]
-        edges = np.searchsorted(ends, np.linspace(0, total, 16 * self.threads + 1)[1:-1])
-        if whole_units:
-            edges = self.unit_start[edges]
-        edges = np.unique(np.concatenate([[0], edges, [len(self.lengths)]])).tolist()
-        return list(zip(edges, edges[1:]))
-
-    def each_piece(
-        self, work: Callable[[int, int, int, int, NDArray[np.int32]], None], *, whole_units: bool = False
-    ) -> None:
+    def each_piece(self, work: Callable[[int, int, int, int, NDArray[np.int32]], None]) -> None:
         """Call `work` with the thread, the number of the piece, its documents and a buffer for the tokens of one.
 
         Which thread has which piece does not depend on chance, so that sums come out the same each time.
         """
-        pieces = self.pieces(whole_units)
 
         def read(thread: int) -> None:
             kept = np.empty(int(self.lengths.max(initial=1)), np.int32)
-            for piece in range(thread, len(pieces), self.threads):
-                work(thread, piece, *pieces[piece], kept)
+            for piece in range(thread, len(self.pieces), self.threads):
+                work(thread, piece, *self.pieces[piece], kept)
 
         with ThreadPoolExecutor(self.threads) as pool:
-            for _ in pool.map(read, range(self.threads)):
-                pass
+            list(pool.map(read, range(self.threads)))
 
     def places(self, words: Sequence[int] | Ints) -> NDArray[np.int32]:
         """(V) The number of each word among some words, or −1."""
@@ -144,7 +138,7 @@ class ScorePass(TextPass):
         row_per_unit: bool = False,
     ) -> None:
         """With `row_per_unit`, no units share a row in any table."""
-        super().__init__(tokens, units.documents, units.start, pooled, language, options)
+        super().__init__(tokens, units.documents, units.start, pooled, language, options, whole_units=True)
         self.units, self.ids, self.quiet, self.seed = units, np.asarray(ids, np.int64), options.quiet, options.seed
         self.rho = pad(pooled.take(list(ids), language, 0))
         self.row, self._row_label, self._row_cluster = _assign_rows(units, row_per_unit, options.seed)
@@ -172,8 +166,7 @@ class ScorePass(TextPass):
             self.each_piece(
                 lambda thread, piece, first, last, kept: kernels.sample_positions(
                     self.lanes, text, chance, first, last, kept, counts, start, contexts
-                ),
-                whole_units=True,
+                )
             )
             return counts
 
@@ -216,19 +209,15 @@ class ScorePass(TextPass):
             free -= need
         return batches
 
-    def memory(self) -> int:
-        """About how many bytes are needed at most."""
-        rows = len(self._row_label) + (int(np.diff(self.start).max(initial=0)) if self._shares_rows else 0)
-        tile = 4 * kernels.TILE * (rows * self.rho.shape[1] + len(self._contexts))
-        tiles = self.threads * (tile + rows * 64 * self.dimensions)
-        return int(BATCH_BYTES + self._contexts.nbytes + tiles + self.text.alpha.nbytes)
-
     def run(self, chosen: Sequence[int], function: Callable[[ScoreTable], Result]) -> Iterator[Result]:
         """The results of a function of the table of each chosen word (a number among those tested), in order."""
         batches = self.batches(chosen)
+        rows = len(self._row_label) + (int(np.diff(self.start).max(initial=0)) if self._shares_rows else 0)
+        tile = 4 * kernels.TILE * (rows * self.rho.shape[1] + len(self._contexts)) + rows * 64 * self.dimensions
+        memory = BATCH_BYTES + self._contexts.nbytes + self.threads * tile + self.text.alpha.nbytes
         say(
             f"testing {len(chosen):,} words in {len(batches)} passes over the text, with at most "
-            f"{self.memory() / 2**30:.1f} GB beside the text and the vectors",
+            f"{memory / 2**30:.1f} GB beside the text and the vectors",
             quiet=self.quiet or not chosen,
         )
         done = 0
@@ -248,9 +237,9 @@ class ScorePass(TextPass):
     def _occurrence_sums(self, batch: list[int]) -> OccurrenceSums:
         """The sums of a batch of words over their occurrences."""
         width = self.rho.shape[1]
-        pairs = np.concatenate([np.arange(self.start[w], self.start[w + 1]) for w in batch])
-        start = starts_of(np.array([self.start[w + 1] - self.start[w] for w in batch]))
-        contexts = np.array([self.count[self.start[w] : self.start[w + 1]].sum() for w in batch])
+        of_words = [np.arange(self.start[w], self.start[w + 1]) for w in batch]
+        pairs, start = np.concatenate(of_words), starts_of(np.array([len(pairs) for pairs in of_words]))
+        contexts = np.array([self.count[pairs].sum() for pairs in of_words])
         if not self.text.sums_window:
             contexts = contexts * 2 * self.text.window
         chance = np.where(contexts <= CURVATURE_POSITIONS, 2.0, CURVATURE_POSITIONS / np.maximum(contexts, 1))
@@ -262,8 +251,7 @@ class ScorePass(TextPass):
         self.each_piece(
             lambda thread, piece, first, last, kept: kernels.occurrence_sums(
                 self.lanes, self.text, words, first, last, kept, s, tau, squares[thread]
-            ),
-            whole_units=True,
+            )
         )
         for square in squares[1:]:
             squares[0] += square
@@ -337,7 +325,7 @@ class ContextReader(TextPass):
         documents = np.flatnonzero((tokens.languages == language) & (np.diff(tokens.offsets) > 1))
         documents = documents[np.argsort(unit[documents], kind="stable")]
         start = np.searchsorted(unit[documents], np.arange(units + 1))
-        super().__init__(tokens, documents, start, fitted, language, options)
+        super().__init__(tokens, documents, start, fitted, language, options, whole_units=False)
         self.units, self.report = units, report
         self.background: list[Contexts] = []  # of any position of each unit, once the contexts of words are read
 
@@ -357,8 +345,8 @@ class ContextReader(TextPass):
 
     def _count(self, place: NDArray[np.int32], words: int) -> tuple[Ints, Ints]:
         """Occurrences by piece and cell, and positions by piece and unit."""
-        pieces = len(self.pieces(False))
-        cells, positions = np.zeros((pieces, words * self.units), np.int64), np.zeros((pieces, self.units), np.int64)
+        cells = np.zeros((len(self.pieces), words * self.units), np.int64)
+        positions = np.zeros((len(self.pieces), self.units), np.int64)
 
         def work(thread: int, piece: int, first: int, last: int, kept: NDArray[np.int32]) -> None:
             kernels.count_cells(self.text, place, self.units, first, last, kept, cells[piece], positions[piece])
@@ -372,9 +360,13 @@ class ContextReader(TextPass):
         total, total_positions = cells.sum(0), positions.sum(0)
         room = OCCURRENCE_BYTES // (4 * self.dimensions)
         cell_share = np.full(len(total), min(1.0, room / max(int(total.sum()), 1)))
-        share = np.zeros(self.units) if self.background else self._background_shares(total_positions)
-        taken, sampled = (total * cell_share).astype(np.int64), (total_positions * share).astype(np.int64)
-        start, begin = starts_of(taken), starts_of(sampled)
+        share = np.zeros(self.units)
+        if not self.background:  # the same share in each unit, but enough of them in small ones
+            background_room = BACKGROUND_BYTES // (4 * self.dimensions)
+            least = min(MIN_POSITIONS_PER_UNIT, background_room // self.units) / np.maximum(total_positions, 1)
+            share = np.minimum(1.0, np.maximum(background_room / max(int(total_positions.sum()), 1), least))
+        start = starts_of((total * cell_share).astype(np.int64))
+        begin = starts_of((total_positions * share).astype(np.int64))
         here = np.empty((start[-1], self.dimensions), np.float32)
         around = np.empty((begin[-1], self.dimensions), np.float32)
         cell_seen, seen = np.cumsum(cells, 0) - cells, np.cumsum(positions, 0) - positions
@@ -387,28 +379,14 @@ class ContextReader(TextPass):
             self.report()
 
         self.each_piece(work)
-        if not self.background:
-            self.background = [
-                Contexts(around[begin[u] : begin[u + 1]], float(total_positions[u] / max(sampled[u], 1)))
-                for u in range(self.units)
-            ]
-        return [
-            Contexts(here[start[c] : start[c + 1]], float(total[c] / max(taken[c], 1)))
-            for c in range(words * self.units)
-        ]
-
-    def _background_shares(self, positions: Ints) -> Floats:
-        """(U) The share of positions that is sampled: the same in each unit, but enough of them in small ones."""
-        room = BACKGROUND_BYTES // (4 * self.dimensions)
-        least = min(MIN_POSITIONS_PER_UNIT, room // self.units)
-        share = room / max(int(positions.sum()), 1)
-        return np.asarray(np.minimum(1.0, np.maximum(share, least / np.maximum(positions, 1))))
+        self.background = self.background or _stretches(around, begin, total_positions)
+        return _stretches(here, start, total)
 
     def _read_context_words(self, place: NDArray[np.int32], words: int) -> list[Contexts]:
         size, alpha = len(place), self.text.alpha
         together, alone = np.zeros((words * self.units, size), np.int32), np.zeros((self.units, size), np.int64)
         kept = np.empty(int(self.lengths.max(initial=1)), np.int32)
-        for first, last in self.pieces(False):  # by one thread, since the counts of a word are too large to have twice
+        for first, last in self.pieces:  # by one thread, since the counts of a word are too large to have twice
             kernels.count_context_words(self.text, place, self.units, first, last, kept, together, alone)
             self.report()
 
@@ -416,9 +394,13 @@ class ContextReader(TextPass):
             vectors = np.ascontiguousarray(alpha[counts > 0, : self.dimensions])
             return Contexts(vectors, counts[counts > 0].astype(np.float32))
 
-        if not self.background:
-            self.background = [contexts(counts) for counts in alone]
+        self.background = self.background or [contexts(counts) for counts in alone]
         return [contexts(counts) for counts in together]
+
+
+def _stretches(vectors: Singles, start: Ints, total: Ints) -> list[Contexts]:
+    """The vectors from each start to the next as contexts that count as much as the total of theirs."""
+    return [Contexts(vectors[a:b], float(count / max(b - a, 1))) for a, b, count in zip(start, start[1:], total)]
 
 
 def pad(vectors: NDArray[Any]) -> Singles:
