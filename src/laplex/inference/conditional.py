@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +46,9 @@ MAX_EVALUATIONS = 100  # of the log posterior of a block
 TOLERANCE = 1e-6  # squared distance to the maximum, or to the mean, for each number, in standard deviations
 GAUSSIAN_CONTEXTS = 5_000  # of a side of a cell, from which the Gaussian is fitted
 MAX_GAUSSIAN_ROUNDS = 200
-MIXTURE_PARTS = 8
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+# of normal distribution functions that add up to the logistic one (within 2e-4)
+MIXTURE_WEIGHTS, MIXTURE_SCALES = _WEIGHTS / 2, 2 * stats.kstwobign.ppf((_NODES + 1) / 2)
 
 
 class BlockCell(NamedTuple):
@@ -290,18 +291,6 @@ def _curvature(h: NDArray[np.float32], bend: NDArray[np.float32]) -> Floats:
     return np.asarray((scaled.T @ scaled).astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Contexts of a cell, where the word stands or of the background, and their scores at the maximum."""
-
-    place: int
-    sign: int
-    h: Floats  # (m, D)
-    weight: Floats  # (m)
-    residual: Floats  # (m) σ(∓x·h) at the maximum
-    bend: Floats  # (m) σ(1−σ)
-
-
 def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: BlockContexts) -> tuple[Floats, Floats]:
     """Mean and covariance of the Gaussian nearest to a posterior, from the maximum and the covariance there."""
     sides = []
@@ -309,18 +298,18 @@ def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: Blo
         occurrences, background = text.occurrences[cell.word, cell.slice], text.background[cell.slice]
         for contexts, sign, rate in ((occurrences, 1, 1.0), (background, -1, text.negatives[cell.word])):
             if len(contexts):
-                sides.append(_sample_side(contexts, cell.place, mode[cell.place], sign, rate))
+                sides.append((cell.place, sign, *_sample_side(contexts, mode[cell.place], sign, rate)))
     size = mode.shape[1]
     before = at_mode = linalg.inv(covariance)
     mean = mode
     for _ in range(MAX_GAUSSIAN_ROUNDS):
         gradient, precision = -block.precision @ (mean - mode), at_mode.copy()
-        for side in sides:
-            inside = slice(side.place * size, (side.place + 1) * size)
-            scores, variance = side.h @ mean[side.place], ((side.h @ covariance[inside, inside]) * side.h).sum(1)
-            residual, bend = expected_logistic(-side.sign * scores, variance)
-            gradient[side.place] += side.sign * (side.weight * (residual - side.residual)) @ side.h
-            precision[inside, inside] += (side.h * (side.weight * (bend - side.bend))[:, None]).T @ side.h
+        for place, sign, h, weight, residual_at_mode, bend_at_mode in sides:
+            inside = slice(place * size, (place + 1) * size)
+            scores, variance = h @ mean[place], ((h @ covariance[inside, inside]) * h).sum(1)
+            residual, bend = expected_logistic(-sign * scores, variance)
+            gradient[place] += sign * (weight * (residual - residual_at_mode)) @ h
+            precision[inside, inside] += (h * (weight * (bend - bend_at_mode))[:, None]).T @ h
         before = precision = 0.5 * (before + precision)  # half way, or it may swing to and fro
         try:
             factor = linalg.cho_factor(precision, lower=True)
@@ -334,8 +323,8 @@ def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: Blo
     raise NotConvergedError('the Gaussian nearest to it was not found: write center="mode"')
 
 
-def _sample_side(contexts: Contexts, place: int, vector: Floats, sign: int, rate: float) -> _Side:
-    """The contexts of a side or a sample of them, in proportion to what they add to the curvature and to the sum."""
+def _sample_side(contexts: Contexts, vector: Floats, sign: int, rate: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """(m, D) Contexts, or a sample in proportion to what they add to curvature and sum; (m) weight, σ(∓x·h), σ(1−σ)."""
     h = contexts.vectors
     weight: Floats = np.broadcast_to(np.asarray(contexts.weight, np.float64), len(h)) * rate
     if len(h) > GAUSSIAN_CONTEXTS:
@@ -346,14 +335,7 @@ def _sample_side(contexts: Contexts, place: int, vector: Floats, sign: int, rate
         chosen = np.flatnonzero(np.random.default_rng([1, 9]).random(len(h)) < chance)
         h, weight = h[chosen], weight[chosen] / chance[chosen]
     wide = h.astype(np.float64)
-    return _Side(place, sign, wide, weight, *expected_logistic(-sign * (wide @ vector), np.zeros(len(wide))))
-
-
-@cache
-def _normal_mixture() -> tuple[Floats, Floats]:
-    """Weights and scales of normal distribution functions that add up to the logistic one (within 2e-4)."""
-    nodes, weights = np.polynomial.legendre.leggauss(MIXTURE_PARTS)
-    return weights / 2, 2 * stats.kstwobign.ppf((nodes + 1) / 2)
+    return wide, weight, *expected_logistic(-sign * (wide @ vector), np.zeros(len(wide)))
 
 
 def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -364,7 +346,7 @@ def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     ([0.5, 0.731], [0.151, 0.197])
     """
     sigma, bend = np.zeros_like(mean), np.zeros_like(mean)
-    for weight, scale in zip(*_normal_mixture()):
+    for weight, scale in zip(MIXTURE_WEIGHTS, MIXTURE_SCALES):
         wide = np.sqrt(scale * scale + variance)
         z = mean / wide
         sigma += weight * ndtr(z)

@@ -52,7 +52,7 @@ def similarity(fitted: Embeddings, one: str, two: str, **options: Any) -> pd.Dat
     table = descriptive.similarity(fitted, one, two, language=shared.language, where=where)
     ids = fitted.ids([one, two], text.language)
     text.read(ids)
-    return _with_columns(table, [text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)])
+    return table.assign(**pd.DataFrame([text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)]))
 
 
 def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.DataFrame:
@@ -82,7 +82,7 @@ def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.
     text.read(list(dict.fromkeys([index, *others])))
     keys = {key: number for number, key in enumerate(fitted.rows.slices.keys)}
     slices = [keys[key] for key in table[list(fitted.columns)].itertuples(index=False, name=None)]
-    return _with_columns(table, [text.of_pair(index, other, slice) for other, slice in zip(others, slices)])
+    return table.assign(**pd.DataFrame([text.of_pair(index, other, slice) for other, slice in zip(others, slices)]))
 
 
 def project(
@@ -127,7 +127,7 @@ def project(
     ids, slices = fitted.ids(words, text.language), fitted.chosen(where)
     text.read(ids)
     axes = [_direction(fitted, axis, text.language, slice) for slice in slices]
-    return _with_columns(table, [text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)])
+    return table.assign(**pd.DataFrame([text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)]))
 
 
 def _direction(vectors: Embeddings, axis: tuple[Pole, Pole], language: int, slice: int) -> Floats:
@@ -184,10 +184,6 @@ class CosineInterval(NamedTuple):
     upper: float
     n: int
     clusters: int
-
-
-def _with_columns(table: pd.DataFrame, intervals: Sequence[CosineInterval]) -> pd.DataFrame:
-    return table.assign(**dict(zip(CosineInterval._fields, map(list, zip(*intervals)))))
 
 
 class CosineIntervals:

@@ -54,16 +54,15 @@ def jackknife_vectors(
     fitted: Embeddings, ids: Sequence[int], language: int, tokens: Tokens, options: Options
 ) -> dict[int, JackknifeVectors]:
     """The vectors of words at the maximum, with the influence of the values of a column, or of documents."""
-    units = _divide(fitted, tokens, language, clusters_of(fitted, tokens, options.cluster), options.seed)
-    reader = ContextReader(tokens, units.of_document, len(units.cluster), fitted, language, options)
+    jackknife = _Jackknife(fitted, language, tokens, options)
     size = WORDS_PER_BATCH
-    if not reader.text.sums_window:
-        per_word = 8 * len(units.cluster) * len(tokens.vocabularies[language])
+    if not jackknife.reader.text.sums_window:
+        per_word = 8 * len(jackknife.cluster) * len(tokens.vocabularies[language])
         size = min(size, max(1, CONTEXT_WORD_BYTES // per_word))
     result: dict[int, JackknifeVectors] = {}
     with bar("sampling", quiet=options.quiet) as progress:
         for first in range(0, len(ids), size):
-            for word, vectors in _read_batch(fitted, ids[first : first + size], language, units, reader):
+            for word, vectors in jackknife.read(ids[first : first + size]):
                 result[word] = vectors
                 progress.update(len(result) / len(ids), f"{len(result):,} of {len(ids):,} words")
     return result
@@ -95,62 +94,98 @@ def cosine(one: Floats, influence_one: Floats, two: Floats, influence_two: Float
 
 
 @dataclass(frozen=True, eq=False)
-class _SliceClusters:
-    """Clusters in slices as units: those of slice s are numbers start[s] to start[s + 1]."""
-
-    of_document: Ints  # (M)
-    start: Ints  # (S + 1)
-    cluster: Ints  # (U)
-    clusters: int
-
-
-def _divide(fitted: Embeddings, tokens: Tokens, language: int, cluster: Ints, seed: int) -> _SliceClusters:
-    names, group = np.unique(cluster, return_inverse=True)
-    most = MAX_GROUPS
-    if not Likelihood.of(fitted.settings["model"]["likelihood"]).context_is_window_sum:
-        size = 4 * len(fitted.rows.vocabularies[language]) * fitted.dimensions
-        most = min(max(CONTEXT_WORD_BYTES // size, MIN_GROUPS), MAX_GROUPS)
-    clusters = min(len(names), most)
-    if len(names) > most:
-        group = np.random.default_rng([seed, 8]).permutation(len(names))[group] % most
-    slices = fitted.rows.slices
-    is_read = tokens.languages == language
-    cell = slices.of_document.astype(np.int64) * clusters + group
-    cells = np.unique(cell[is_read])
-    # documents of other languages are not read: any number will do for them
-    unit = np.where(is_read, np.searchsorted(cells, cell), 0)
-    start = np.searchsorted(cells, np.arange(len(slices) + 1) * clusters)
-    return _SliceClusters(unit, start, cells % clusters, clusters)
-
-
-def _read_batch(
-    fitted: Embeddings, ids: Sequence[int], language: int, units: _SliceClusters, reader: ContextReader
-) -> Iterator[tuple[int, JackknifeVectors]]:
-    blocks = make_blocks(fitted, language, [[i] for i in ids])
-    largest = max(block.vectors.size for block in blocks)
-    if largest > MAX_NUMBERS_PER_WORD:
-        raise InputError(
-            f"a word has {largest:,} numbers in all its slices together, more than the {MAX_NUMBERS_PER_WORD:,} that "
-            "intervals can be computed for: fit a model with fewer slices or dimensions"
-        )
-    words = sorted({cell.word for block in blocks for cell in block.cells})
-    by_word = zip(words, reader.contexts(words))
-    occurrences = {(w, s): part for w, parts in by_word for s, part in enumerate(_join_units(parts, units))}
-    background = _join_units(_thin(reader.background), units)
-    text = BlockContexts(occurrences, background, {word: float(reader.negatives[word]) for word in words})
-    for first in range(0, len(blocks), BLOCKS_PER_TILE):
-        for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
-            influence = _influence(maximum, occurrences, background, text.negatives, units)
-            place = maximum.block.place[0]
-            yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
-
-
-@dataclass(frozen=True, eq=False)
 class _SliceContexts(Contexts):
     """The contexts of a slice, sorted by unit, of which the first is number `first`."""
 
     start: Ints = field(kw_only=True)  # where those of each unit of the slice begin
     first: int = field(kw_only=True)
+
+
+_CurvatureRows = tuple[int, Floats]  # which vector, and rows whose products with themselves are part of its curvature
+
+
+class _Jackknife:
+    """Clusters in slices as units, of which those of slice s are numbers start[s] to start[s + 1], and their text."""
+
+    def __init__(self, fitted: Embeddings, language: int, tokens: Tokens, options: Options) -> None:
+        self.fitted, self.language = fitted, language
+        names, group = np.unique(clusters_of(fitted, tokens, options.cluster), return_inverse=True)
+        most = MAX_GROUPS
+        if not Likelihood.of(fitted.settings["model"]["likelihood"]).context_is_window_sum:
+            size = 4 * len(fitted.rows.vocabularies[language]) * fitted.dimensions
+            most = min(max(CONTEXT_WORD_BYTES // size, MIN_GROUPS), MAX_GROUPS)
+        if len(names) > most:
+            group = np.random.default_rng([options.seed, 8]).permutation(len(names))[group] % most
+        self.clusters = min(len(names), most)
+        slices, is_read = fitted.rows.slices, tokens.languages == language
+        cell = slices.of_document.astype(np.int64) * self.clusters + group
+        cells = np.unique(cell[is_read])
+        self.start = np.searchsorted(cells, np.arange(len(slices) + 1) * self.clusters)
+        self.cluster = cells % self.clusters  # (U)
+        # documents of other languages are not read: any number will do for them
+        unit = np.where(is_read, np.searchsorted(cells, cell), 0)
+        self.reader = ContextReader(tokens, unit, len(cells), fitted, language, options)
+
+    def read(self, ids: Sequence[int]) -> Iterator[tuple[int, JackknifeVectors]]:
+        """The vectors of words whose contexts are in memory together."""
+        blocks = make_blocks(self.fitted, self.language, [[i] for i in ids])
+        largest = max(block.vectors.size for block in blocks)
+        if largest > MAX_NUMBERS_PER_WORD:
+            raise InputError(
+                f"a word has {largest:,} numbers in all its slices together, more than the {MAX_NUMBERS_PER_WORD:,} "
+                "that intervals can be computed for: fit a model with fewer slices or dimensions"
+            )
+        words = sorted({cell.word for block in blocks for cell in block.cells})
+        by_word = zip(words, map(self._join_units, self.reader.contexts(words)))
+        occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
+        background = self._join_units(_thin(self.reader.background))
+        text = BlockContexts(occurrences, background, {word: float(self.reader.negatives[word]) for word in words})
+        for first in range(0, len(blocks), BLOCKS_PER_TILE):
+            for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
+                influence = self._influence(maximum, occurrences, background)
+                place = maximum.block.place[0]
+                yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
+
+    def _join_units(self, parts: Sequence[Contexts]) -> list[_SliceContexts]:
+        """The contexts of each slice, from those of each unit."""
+        joined = []
+        for first, last in zip(self.start.tolist(), self.start[1:].tolist()):
+            inside = parts[first:last]
+            vectors = np.concatenate([parts[0].vectors[:0], *(part.vectors for part in inside)])
+            weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
+            start = starts_of(np.array([len(part) for part in inside], np.int64))
+            weight = np.concatenate([np.empty(0, np.float32), *weights])
+            joined.append(_SliceContexts(vectors, weight, start=start, first=first))
+        return joined
+
+    def _influence(
+        self,
+        maximum: Maximum,
+        occurrences: Mapping[tuple[int, int], _SliceContexts],
+        background: Sequence[_SliceContexts],
+    ) -> Floats:
+        """(n, C, D) The influence of each cluster on each vector."""
+        block, (count, size) = maximum.block, maximum.point.shape
+        scores = np.zeros((self.clusters, count, size))
+        curvature = np.zeros((count, size, size))
+        curvature_rows: list[list[_CurvatureRows]] = [[] for _ in range(self.clusters)]
+        for cell in block.cells:
+            vector, negatives = maximum.point[cell.place], float(self.reader.negatives[cell.word])
+            sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives)
+            for part, sign, rate in sides:
+                residual = expit(-sign * (part.vectors @ vector.astype(np.float32)))
+                pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
+                rows, start = _curvature_rows(part, rate * bend)
+                curvature[cell.place] += rows.T @ rows
+                for i, c in enumerate(self.cluster[part.first : part.first + len(start) - 1].tolist()):
+                    inside = slice(*part.start[i : i + 2])
+                    scores[c, cell.place] += sign * rate * (pull[inside] @ part.vectors[inside])
+                    curvature_rows[c].append((cell.place, rows[start[i] : start[i + 1]]))
+        inverse = linalg.cho_solve(linalg.cho_factor(block.hessian(curvature)), np.eye(count * size))
+        influence = np.zeros((self.clusters, count, size))
+        for c in np.flatnonzero(scores.any((1, 2))):
+            influence[c] = _step_without(inverse, curvature_rows[c], scores[c])
+        return influence.transpose(1, 0, 2)
 
 
 def _thin(parts: Sequence[Contexts]) -> list[Contexts]:
@@ -164,57 +199,8 @@ def _thin(parts: Sequence[Contexts]) -> list[Contexts]:
     ]
 
 
-def _join_units(parts: Sequence[Contexts], units: _SliceClusters) -> list[_SliceContexts]:
-    joined = []
-    for first, last in zip(units.start.tolist(), units.start[1:].tolist()):
-        inside = parts[first:last]
-        vectors = np.concatenate([parts[0].vectors[:0], *(part.vectors for part in inside)])
-        weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
-        start = starts_of(np.array([len(part) for part in inside], np.int64))
-        weight = np.concatenate([np.empty(0, np.float32), *weights])
-        joined.append(_SliceContexts(vectors, weight, start=start, first=first))
-    return joined
-
-
-_CurvatureRows = tuple[int, Floats]  # which vector, and rows whose products with themselves are part of its curvature
-
-
-def _influence(
-    maximum: Maximum,
-    occurrences: Mapping[tuple[int, int], _SliceContexts],
-    background: Sequence[_SliceContexts],
-    negatives: Mapping[int, float],
-    units: _SliceClusters,
-) -> Floats:
-    """(n, C, D) The influence of each cluster on each vector."""
-    block, (count, size) = maximum.block, maximum.point.shape
-    scores = np.zeros((units.clusters, count, size))
-    curvature = np.zeros((count, size, size))
-    curvature_rows: list[list[_CurvatureRows]] = [[] for _ in range(units.clusters)]
-    for cell in block.cells:
-        vector = maximum.point[cell.place]
-        sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives[cell.word])
-        for part, sign, rate in sides:
-            residual = expit(-sign * (part.vectors @ vector.astype(np.float32)))
-            pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
-            rows, start = _curvature_rows(part, rate * bend)
-            curvature[cell.place] += rows.T @ rows
-            for i, c in enumerate(units.cluster[part.first : part.first + len(start) - 1].tolist()):
-                inside = slice(*part.start[i : i + 2])
-                scores[c, cell.place] += sign * rate * (pull[inside] @ part.vectors[inside])
-                curvature_rows[c].append((cell.place, rows[start[i] : start[i + 1]]))
-    inverse = linalg.cho_solve(linalg.cho_factor(block.hessian(curvature)), np.eye(count * size))
-    influence = np.zeros((units.clusters, count, size))
-    for c in np.flatnonzero(scores.any((1, 2))):
-        influence[c] = _step_without(inverse, curvature_rows[c], scores[c])
-    return influence.transpose(1, 0, 2)
-
-
 def _curvature_rows(part: _SliceContexts, bend: NDArray[np.float32]) -> tuple[Floats, Ints]:
-    """(m, D) Rows whose products with themselves are the curvature, and where those of each unit begin.
-
-    Of many contexts, some are chosen in proportion to what they add to it.
-    """
+    """(m, D) Rows whose products with themselves are the curvature (some of many), and where each unit's begin."""
     chance = np.minimum(bend * np.float32(CURVATURE_CONTEXTS / max(float(bend.sum()), 1e-30)), np.float32(1.0))
     if len(bend) <= CURVATURE_CONTEXTS:
         chance = np.ones_like(bend)

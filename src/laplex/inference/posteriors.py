@@ -254,8 +254,8 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
     if not need <= memory:
         what = f"{blocks[0].vectors.size:,} numbers" if len(blocks) == 1 else f"{len(blocks):,} words"
         raise InputError(
-            f'the posterior of {what} ("{names[ids[0]]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask about '
-            "fewer words at once, or give more memory"
+            f'the posterior of {what} ("{names[ids[0]]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask '
+            "about fewer words at once, or give more memory"
         )
     if center not in ("mean", "mode"):
         raise InputError(f'center="{center}": write "mean" or "mode"')
