@@ -1,7 +1,6 @@
 """Contexts that have not seen the labels, which tests need, and the precision of the prior along a difference.
 
-Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices, on
-demand; the result is kept in the cache.
+Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices.
 
 The precision of a contrast is the curvature of the prior along the direction x in which the vectors of a word at one
 value of a column move by ½ and those at the other by −½ (or at several values by given amounts): xᵀ(L + D)x, with L and
@@ -29,8 +28,7 @@ from laplex.runtime import storage
 from laplex.runtime.display import say
 from laplex.text.tokens import Tokens, cache_folder
 
-# The kind that the manifest of a label-free fit in the cache has; the folder is pooled-<key>. `laplex cache` lists it.
-POOLED_KIND = "pooled"
+POOLED_KIND = "pooled"  # in the manifest of a fit in the cache, whose folder is pooled-<key>; `laplex cache` lists it
 ENGINE = "cpu"  # with one thread, the only one that gives the same bytes each time
 SHARED = ("likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
 
@@ -110,10 +108,7 @@ def label_free(fitted: Embeddings, tokens: Tokens, given: Embeddings | None, qui
 def step_precision(
     fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
 ) -> Floats:
-    """(V) The precision of a contrast, and at least that of the ridge alone.
-
-    Vectors that do not vary by the column would have the ridge alone to hold them together.
-    """
+    """(V) The precision of a contrast, and at least that of the ridge, which holds vectors that do not vary by it."""
     ridge = ridge_strength(fitted.settings) * sum(x * x for x in at.values())
     return np.maximum(contrast_precision(fitted, column, at, language, where), ridge)
 

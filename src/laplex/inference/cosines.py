@@ -20,9 +20,9 @@ from laplex.fitting.provenance import tokens_of
 from laplex.inference.contexts import label_free
 from laplex.inference.differences import Request, adjust_p
 from laplex.inference.jackknife import JackknifeVectors, clusters_of, cosine, jackknife_vectors
-from laplex.inference.score_test import axis_difference
+from laplex.inference.score_test import AxisDifference, axis_difference
 from laplex.inference.statistics import ScoreTable, units_with_words
-from laplex.inference.units import Floats, Ints, Options, interval_quantile, warn_of_speakers
+from laplex.inference.units import Floats, Ints, Options, Units, interval_quantile, warn_of_speakers
 from laplex.questions import similarity as descriptive
 from laplex.questions.cosine import directions, normalize
 from laplex.questions.similarity import Pole
@@ -144,7 +144,7 @@ def _differences(request: Request, axis: tuple[Pole, Pole], free: Embeddings) ->
     tested = [request.enough(counts[:, pair].sum(1), clusters[:, pair].min(1)) for pair in pairs]
     priors = [request.precision(*pair) for pair in pairs]
 
-    def find(table: ScoreTable) -> list[tuple[float, float, float] | None]:
+    def find(table: ScoreTable) -> list[AxisDifference | None]:
         return [
             axis_difference(table, *pair, direction, float(prior[table.word])) if enough[table.word] else None
             for pair, enough, prior in zip(pairs, tested, priors)
@@ -208,13 +208,12 @@ class CosineIntervals:
         place = np.full(len(tokens.vocabularies[self.language]), -1, np.int32)
         place[list(ids)] = np.arange(len(ids))
         documents = np.flatnonzero(tokens.languages == self.language)
-        size = int(self._cluster_of_document.max(initial=0)) + 1
-        cell = slices.of_document[documents].astype(np.int64) * size + self._cluster_of_document[documents]
-        order = np.argsort(cell, kind="stable")
-        cells, unit = np.unique(cell[order], return_inverse=True)
-        start, units, _ = units_with_words(tokens.ids, tokens.offsets, documents[order], unit, place, len(ids))
+        clusters, slice = self._cluster_of_document[documents], slices.of_document[documents].astype(np.int64)
+        units = Units.group(documents, clusters, slice, list(map(str, slices.keys)))
+        number = np.repeat(np.arange(len(units)), np.diff(units.start))
+        start, unit, _ = units_with_words(tokens.ids, tokens.offsets, units.documents, number, place, len(ids))
         word = np.repeat(np.arange(len(ids)), np.diff(start))
-        counts = np.bincount(word * len(slices) + cells[units] // size, minlength=len(ids) * len(slices))
+        counts = np.bincount(word * len(slices) + units.label[unit], minlength=len(ids) * len(slices))
         return dict(zip(ids, counts.reshape(len(ids), len(slices))))
 
     def _text_size(self, word: int, slice: int) -> tuple[int, int]:

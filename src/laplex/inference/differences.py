@@ -52,15 +52,14 @@ def contrast(
 
     Where p comes from:
 
-    - by default from 999 permutations of the labels of clusters, and not by counting them, but as the tail of a smooth
-      curve through them, so that it can be smaller than 1/1000: of a hundred speakers one may have a third of a
-      word's occurrences, and no formula is right for that;
+    - by default from 999 permutations of the labels of clusters, as the tail of a smooth curve through them, so that it
+      can be smaller than 1/1000: of a hundred speakers one may have a third of a word's occurrences, and no formula is
+      right for that;
     - where clusters are more than 2,000, as documents are, in the same way for a word that at most 1,000 of them have,
       among which labels are permuted, and from a formula for more frequent words;
     - from a formula where clusters have several labels; `permutations=0` asks for it;
-    - with `permutations=999`, from that number of labellings by counting: the share under which a word differs as much.
-      This is exact if clusters could have had each other's labels; a word that is clearly more frequent at a value is
-      first made equally frequent, since frequency is no difference.
+    - with `permutations=999`, by counting that number of labellings, which is exact if clusters could have had each
+      other's labels; a word that is clearly more frequent at a value is first made equally frequent.
 
     Args:
         fitted: The model.
@@ -68,8 +67,7 @@ def contrast(
         words: The words to test, which are listed in any case; by default all that have enough text.
         values: The only values compared, if given.
         top: How many rows are given back.
-        joint: Whether to test all values at once, one row a word, rather than each pair of values. Values that fewer
-            than `min_clusters` clusters have are left out.
+        joint: Whether to test all values that `min_clusters` clusters have at once, rather than each pair of values.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
         permutations: How many labellings are counted; see above.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
@@ -193,10 +191,8 @@ def drift(
 
     The line is straight in the numbers that the values are, in the middles of the periods that they name, or in their
     order (if there is a Chain along them). Of more than 24 values, neighbors are taken together. A cluster may have
-    text at several values: its text counts as one piece of evidence, and p comes from a formula.
-
-    What happened once counts as documents do: that a word has another meaning in a year is no evidence about what
-    years do to words.
+    text at several values: its text counts as one piece of evidence, and p comes from a formula. What happened once
+    counts as documents do: that a word has another meaning in a year is no evidence about what years do to words.
 
     Args:
         fitted: The model.
@@ -206,8 +202,8 @@ def drift(
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
         permutations: How many labellings are counted; see `contrast`.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
-        **options: Those of `Options`, and values of other columns, to which the text is restricted; a word must have
-            `min_clusters` and `min_count` at all values together.
+        **options: Those of `Options` (`min_clusters` and `min_count` are for all values together), and values of other
+            columns, to which the text is restricted.
 
     Returns:
         A row for each word. "estimate" is how far the line leads from the first value to the last, without noise; the

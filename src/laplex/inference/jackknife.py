@@ -101,6 +101,7 @@ class _SliceContexts(Contexts):
     first: int = field(kw_only=True)
 
 
+_ByCell = Mapping[tuple[int, int], _SliceContexts]  # by word and slice
 _CurvatureRows = tuple[int, Floats]  # which vector, and rows whose products with themselves are part of its curvature
 
 
@@ -158,12 +159,7 @@ class _Jackknife:
             joined.append(_SliceContexts(vectors, weight, start=start, first=first))
         return joined
 
-    def _influence(
-        self,
-        maximum: Maximum,
-        occurrences: Mapping[tuple[int, int], _SliceContexts],
-        background: Sequence[_SliceContexts],
-    ) -> Floats:
+    def _influence(self, maximum: Maximum, occurrences: _ByCell, background: Sequence[_SliceContexts]) -> Floats:
         """(n, C, D) The influence of each cluster on each vector."""
         block, (count, size) = maximum.block, maximum.point.shape
         scores = np.zeros((self.clusters, count, size))

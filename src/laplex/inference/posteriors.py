@@ -95,8 +95,8 @@ class Posterior:
     def distance(self, one: Mapping[str, Any], other: Mapping[str, Any], *, interval: float = 0.9) -> pd.DataFrame:
         """Compute how far apart the word's vectors of two slices are.
 
-        A length is never negative, and that of an uncertain difference is longer than that of its mean: where little is
-        known, this is mostly what the prior says.
+        The length of an uncertain difference is longer than that of its mean: where little is known, this is mostly
+        what the prior says.
 
         Args:
             one: The values of the columns that name a slice.

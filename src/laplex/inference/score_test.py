@@ -45,7 +45,9 @@ MAX_OWNERS_FOR_PERMUTATION = 1_000  # units that have a word; with more, the for
 Labellings = NDArray[np.integer]  # (P, m) labels of the rows of a table
 Statistic = Callable[[Floats, Floats], Floats]  # from (P, G, D) U L and (P, G) τ to (P) T
 Statistics = Callable[["RotatedTable", Ints, Labellings], Floats]  # from a table, its labels and others to (1 + P) T
+Priors = Mapping[tuple[int, int], float]  # the precision of the prior for each pair of labels
 Finding = tuple[float, "Effect"]  # p and effect of a word
+AxisDifference = tuple[float, float, float]  # estimate, standard error and degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def _formula_p(table: RotatedTable, label: Ints, scale: Floats, weights: Floats)
     return quadratic_form_p(sum_by_cluster(y, table.cluster), statistic)
 
 
-def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Mapping[tuple[int, int], float]) -> Effect:
+def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Priors) -> Effect:
     """The mean over pairs of labels of ‖d‖² without its noise.
 
     The noise is the part of each cluster's product with itself that the others do not predict,
@@ -237,13 +239,10 @@ def _line_through_others(influence: Floats, tau: Floats, x: Floats, cluster: Int
     return tau[:, None] * np.einsum("mk,mkd->md", terms, line[place]), np.clip(1 - leverage, 0.05, 1.0)[place]
 
 
-def axis_difference(
-    table: ScoreTable, one: int, two: int, axis: Floats, prior: float
-) -> tuple[float, float, float] | None:
-    """The difference of a word's vectors between two labels along an axis (D), its standard error and its freedom.
+def axis_difference(table: ScoreTable, one: int, two: int, axis: Floats, prior: float) -> AxisDifference | None:
+    """The difference of a word's vectors between two labels along an axis (D); None if a label lacks the word.
 
     Few large clusters make the variance itself uncertain, which the degrees of freedom say (Satterthwaite's).
-    None if a label lacks the word.
     """
     rows = (table.label == one) | (table.label == two)
     label = np.where(table.label[rows] == one, 0, 1)
@@ -398,11 +397,7 @@ class Permutations:
 
 
 def find_difference(
-    table: RotatedTable,
-    label: Ints,
-    labels: Sequence[int],
-    priors: Mapping[tuple[int, int], float],
-    permutations: Permutations,
+    table: RotatedTable, label: Ints, labels: Sequence[int], priors: Priors, permutations: Permutations
 ) -> Finding | None:
     """Whether a word differs between any of some labels; priors and permutations are of their places in `labels`."""
     inside = np.isin(label, labels)

@@ -55,17 +55,12 @@ def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 class TextPass:
     """The documents of a language, sorted by unit, made ready for the kernels."""
 
+    whole_units = False  # whether no piece has a part of a unit
+
     def __init__(
-        self,
-        tokens: Tokens,
-        documents: Ints,
-        start: Ints,
-        fitted: Embeddings,
-        language: int,
-        options: Options,
-        whole_units: bool,
+        self, tokens: Tokens, documents: Ints, start: Ints, fitted: Embeddings, language: int, options: Options
     ) -> None:
-        """Documents start[u] to start[u + 1] are of unit u; with `whole_units`, pieces have no part of a unit."""
+        """Documents start[u] to start[u + 1] are of unit u."""
         model, vocabulary = fitted.settings["model"], tokens.vocabularies[language]
         self.threads = options.threads or os.cpu_count() or 1
         self.dimensions = fitted.dimensions
@@ -85,7 +80,10 @@ class TextPass:
         self.lengths = np.diff(tokens.offsets)[documents]
         ends = starts_of(self.lengths)
         shares = np.linspace(0, ends[-1], 16 * self.threads + 1)[1:-1]
-        edges = start[np.searchsorted(ends[start[1:]], shares)] if whole_units else np.searchsorted(ends[1:], shares)
+        if self.whole_units:
+            edges = start[np.searchsorted(ends[start[1:]], shares)]
+        else:
+            edges = np.searchsorted(ends[1:], shares)
         edges = np.unique(np.concatenate([[0], edges, [len(documents)]])).tolist()
         self.pieces = list(zip(edges, edges[1:]))  # ranges of documents with much the same number of tokens
 
@@ -127,6 +125,8 @@ class ScoreTable:
 class ScorePass(TextPass):
     """A pass for tests: which units have which words, and a sample of the background."""
 
+    whole_units = True
+
     def __init__(
         self,
         tokens: Tokens,
@@ -138,7 +138,7 @@ class ScorePass(TextPass):
         row_per_unit: bool = False,
     ) -> None:
         """With `row_per_unit`, no units share a row in any table."""
-        super().__init__(tokens, units.documents, units.start, pooled, language, options, whole_units=True)
+        super().__init__(tokens, units.documents, units.start, pooled, language, options)
         self.units, self.ids, self.quiet, self.seed = units, np.asarray(ids, np.int64), options.quiet, options.seed
         self.rho = pad(pooled.take(list(ids), language, 0))
         self.row, self._row_label, self._row_cluster = _assign_rows(units, row_per_unit, options.seed)
@@ -238,8 +238,8 @@ class ScorePass(TextPass):
         """The sums of a batch of words over their occurrences."""
         width = self.rho.shape[1]
         of_words = [np.arange(self.start[w], self.start[w + 1]) for w in batch]
-        pairs, start = np.concatenate(of_words), starts_of(np.array([len(pairs) for pairs in of_words]))
-        contexts = np.array([self.count[pairs].sum() for pairs in of_words])
+        pairs, start = np.concatenate(of_words), starts_of(np.array(list(map(len, of_words))))
+        contexts = np.array([self.count[of_word].sum() for of_word in of_words])
         if not self.text.sums_window:
             contexts = contexts * 2 * self.text.window
         chance = np.where(contexts <= CURVATURE_POSITIONS, 2.0, CURVATURE_POSITIONS / np.maximum(contexts, 1))
@@ -325,7 +325,7 @@ class ContextReader(TextPass):
         documents = np.flatnonzero((tokens.languages == language) & (np.diff(tokens.offsets) > 1))
         documents = documents[np.argsort(unit[documents], kind="stable")]
         start = np.searchsorted(unit[documents], np.arange(units + 1))
-        super().__init__(tokens, documents, start, fitted, language, options, whole_units=False)
+        super().__init__(tokens, documents, start, fitted, language, options)
         self.units, self.report = units, report
         self.background: list[Contexts] = []  # of any position of each unit, once the contexts of words are read
 
