@@ -278,7 +278,7 @@ class Request:
     ) -> None:
         self.fitted, self.column, self.rank = fitted, column, rank
         self.options, self.where = options, where = Options.split(keywords)
-        if rank not in ORDERS:
+        if rank not in tuple(ORDERS):
             raise InputError(f'rank="{rank}" is unknown: write "evidence" or "estimate"')
         self.top = None if top is None else check_int("top", top)
         self.permutations = None if permutations is None else check_int("permutations", permutations, 0)
@@ -351,15 +351,12 @@ class Request:
 
     def table(self, name: str, findings: Mapping[int, Finding], n: Ints, clusters: Ints) -> pd.DataFrame:
         """A row for each word; `name` says between which values. p is not adjusted yet."""
-        p, square, least, most, lower, upper = np.full((6, len(self.ids)), np.nan)
+        p, squares = np.full(len(self.ids), np.nan), np.full((5, len(self.ids)), np.nan)
         z = interval_quantile(self.options.interval)
-        for word, (value, effect) in findings.items():
-            p[word], square[word] = value, effect.square
-            least[word], most[word] = effect.bounds(1.0)
-            lower[word], upper[word] = effect.bounds(z)
-        estimate, least, most, lower, upper = (
-            np.sqrt(np.maximum(values, 0.0)) for values in (square, least, most, lower, upper)
-        )
+        for word, (p_of_word, effect) in findings.items():
+            p[word] = p_of_word
+            squares[:, word] = effect.square, *effect.bounds(1.0), *effect.bounds(z)
+        estimate, least, most, lower, upper = np.sqrt(np.maximum(squares, 0.0))
         columns = {"word": self.words(), self.column: name, "estimate": estimate, "se": (most - least) / 2}
         columns |= {"lower": lower, "upper": upper, "p": p, "p_adjusted": np.nan, "n": n, "clusters": clusters}
         return pd.DataFrame(columns)
@@ -390,12 +387,8 @@ def run_tests(text: ScorePass, tests: Sequence[WordTest]) -> list[dict[int, Find
         return [test.find(rotated, table.label, table.word) if test.tested[table.word] else None for test in tests]
 
     chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
-    findings: list[dict[int, Finding]] = [{} for _ in tests]
-    for word, results in zip(chosen, text.run(chosen, find)):
-        for of_test, finding in zip(findings, results):
-            if finding is not None:
-                of_test[word] = finding
-    return findings
+    found = list(zip(chosen, text.run(chosen, find)))
+    return [{word: finding for word, results in found if (finding := results[place])} for place in range(len(tests))]
 
 
 def adjust_p(p: Floats) -> Floats:

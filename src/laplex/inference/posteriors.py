@@ -40,13 +40,10 @@ DISTANCE_DRAWS = 10_000  # of a difference, for the interval of its length
 Center = Literal["mean", "mode"]
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """The joint Gaussian of a word's vectors. `mean[place[s]]` is that of slice s."""
+class _Gaussian:
+    """The joint Gaussian of some vectors, each of which may stand at several places."""
 
-    word: str
-    slices: Slices
-    place: Ints  # (S)
+    place: Ints
     mean: Floats  # (n, D)
     covariance: Floats  # (n D, n D), vectors one after the other
 
@@ -58,12 +55,27 @@ class Posterior:
             seed: Of the draws.
 
         Returns:
-            An array of draws by slices by dimensions.
+            An array of draws by slices by dimensions; of a Joint, of draws by words by slices by dimensions.
 
         Example:
             posterior(fitted, "health")["health"].sample(1000)
         """
-        return _draw(self.mean, self.covariance, count, seed)[:, self.place]
+        if count < 1:
+            raise InputError(f"sample({count}): at least one draw")
+        noise = np.random.default_rng([seed, 6]).standard_normal((count, self.mean.size))
+        draws: Floats = self.mean.reshape(-1) + noise @ np.linalg.cholesky(self.covariance).T
+        return draws.reshape(count, *self.mean.shape)[:, self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(_Gaussian):
+    """The joint Gaussian of a word's vectors. `mean[place[s]]` is that of slice s."""
+
+    word: str
+    slices: Slices
+    place: Ints  # (S)
+    mean: Floats
+    covariance: Floats
 
     def project(self, axis: Sequence[float] | NDArray[Any], *, interval: float = 0.9) -> pd.DataFrame:
         """Compute the product of the word's vector with an axis, in each slice.
@@ -147,7 +159,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint(Mapping[str, Posterior]):
+class Joint(_Gaussian, Mapping[str, Posterior]):
     """The joint Gaussian of the vectors of several words. `joint["health"]` is the Posterior of one of them.
 
     `mean[place[w, s]]` is that of word w in slice s.
@@ -156,23 +168,8 @@ class Joint(Mapping[str, Posterior]):
     words: tuple[str, ...]
     slices: Slices
     place: Ints  # (w, S)
-    mean: Floats  # (n, D)
-    covariance: Floats  # (n D, n D), vectors one after the other
-
-    def sample(self, count: int, seed: int = 1) -> Floats:
-        """Draw the vectors of all words in all slices.
-
-        Args:
-            count: How many draws.
-            seed: Of the draws.
-
-        Returns:
-            An array of draws by words by slices by dimensions.
-
-        Example:
-            posterior(fitted, ["health", "care"], coupled=True).sample(1000)
-        """
-        return _draw(self.mean, self.covariance, count, seed)[:, self.place]
+    mean: Floats
+    covariance: Floats
 
     def __getitem__(self, word: str) -> Posterior:
         if word not in self.words:
@@ -188,14 +185,6 @@ class Joint(Mapping[str, Posterior]):
 
     def __len__(self) -> int:
         return len(self.words)
-
-
-def _draw(mean: Floats, covariance: Floats, count: int, seed: int) -> Floats:
-    if count < 1:
-        raise InputError(f"sample({count}): at least one draw")
-    noise = np.random.default_rng([seed, 6]).standard_normal((count, mean.size))
-    draws: Floats = mean.reshape(-1) + noise @ np.linalg.cholesky(covariance).T
-    return draws.reshape(count, *mean.shape)
 
 
 @overload
