@@ -91,28 +91,23 @@ def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]
         raise InputError(f'a word that is asked about is tied to "{name}", {what}: there is no posterior of it alone')
     rows = rows[np.argsort(fitted.slot[rows], kind="stable")]
     edges = np.flatnonzero(np.isin(fitted.graph.first, requested) | np.isin(fitted.graph.second, requested))
-    return [_block(fitted, language, words, slots[list(words)], rows, edges) for words in sets]
+    blocks = []
+    for words in sets:
+        parameters, place = np.unique(slots[list(words)], return_inverse=True)
+        inside = [np.arange(*np.searchsorted(fitted.slot[rows], [slot, slot + 1])) for slot in parameters]
+        cells = []
+        for row in rows[np.concatenate(inside)]:
+            slice, word = divmod(int(row) - first, len(slots))
+            cells.append(BlockCell(word, slice, int(np.searchsorted(parameters, fitted.slot[row]))))
+        vectors = fitted.theta[parameters].astype(np.float64)
+        prior = _prior_given_rest(fitted, parameters, edges)
+        blocks.append(VectorBlock(list(words), place.reshape(len(words), -1), cells, vectors, *prior))
+    return blocks
 
 
 def slots_by_slice(fitted: Embeddings, language: int) -> NDArray[np.int32]:
     """(V, S) The parameters of each word in each slice."""
     return np.array([fitted.slots(language, slice) for slice in range(len(fitted.rows.slices))]).T
-
-
-def _block(
-    fitted: Embeddings, language: int, words: Sequence[int], slots: NDArray[np.int32], rows: Ints, edges: Ints
-) -> VectorBlock:
-    """The block of some words, of which `slots` (w, S) are the parameters; `rows` are sorted by theirs."""
-    parameters, place = np.unique(slots, return_inverse=True)
-    inside = [np.arange(*np.searchsorted(fitted.slot[rows], [slot, slot + 1])) for slot in parameters]
-    start, size = fitted.rows.word_start(language, 0), len(fitted.rows.vocabularies[language])
-    cells = []
-    for row in rows[np.concatenate(inside)]:
-        slice, word = divmod(int(row) - start, size)
-        cells.append(BlockCell(word, slice, int(np.searchsorted(parameters, fitted.slot[row]))))
-    precision, pull = _prior_given_rest(fitted, parameters, edges)
-    vectors = fitted.theta[parameters].astype(np.float64)
-    return VectorBlock(list(words), place.reshape(slots.shape), cells, vectors, precision, pull)
 
 
 def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: Ints) -> tuple[Floats, Floats]:
