@@ -35,8 +35,8 @@ from planted import planted
 from separate import separate
 from trial import BANDS, PRIOR, SOURCES, Trial, begin, enough, permuted, read, show, table_of
 
-from laplex.inference.findings import Permutations
 from laplex.inference.score_test import (
+    Permutations,
     RotatedTable,
     counted_p,
     difference_effect,

@@ -34,6 +34,7 @@ import laplex as lx
 from laplex.inference.conditional import BlockCell, BlockContexts, VectorBlock
 from laplex.inference.posteriors import Posterior, solve
 from laplex.inference.statistics import ContextReader, Contexts
+from laplex.inference.units import Options
 from laplex.runtime.display import bar
 from laplex.text.tokens import Slices
 
@@ -55,9 +56,9 @@ def read_contexts(folder: Path | None, dimensions: int, documents: int = 6_000) 
         corpus = lx.read(frame.sample(min(documents, len(frame)), seed=1), metadata=["party"])
     tokens = lx.Tokens.of(corpus, min_count=20)
     fitted = lx.fit(lx.Model(dimensions=dimensions), tokens, holdout=0.0)
-    reader = ContextReader(tokens, fitted.rows.slices.of_document, 1, fitted, 0, seed=1)
+    reader = ContextReader(tokens, fitted.rows.slices.of_document, 1, fitted, 0, Options())
     reader.contexts([0])
-    return reader.background()[0].vectors
+    return reader.background[0].vectors
 
 
 class World:

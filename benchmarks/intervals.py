@@ -27,10 +27,10 @@ from scipy import stats
 from trial import BANDS, PRIOR, SOURCES, Source, Trial, begin, enough, fit, permuted, read, show, table_of
 
 import laplex as lx
-from laplex.inference.cosines import student_p
-from laplex.inference.jackknife import CosineIntervals
+from laplex.inference.cosines import CosineIntervals, student_p
 from laplex.inference.score_test import axis_difference
 from laplex.inference.statistics import ScoreTable
+from laplex.inference.units import Options
 from laplex.model.rows import Rows
 from laplex.questions.cosine import normalize
 from laplex.text.tokens import Slices
@@ -65,7 +65,7 @@ def splits(trial: Trial, times: int, seed: int) -> Iterator[NDArray[np.int32]]:
 
 
 def intervals_of(fitted: lx.Embeddings, words: list[int], cluster: str, tokens: lx.Tokens) -> CosineIntervals:
-    text = CosineIntervals(fitted, cluster, 0.9, FEWEST, 20, tokens, None, 1, None, True)
+    text = CosineIntervals(fitted, Options(cluster, 0.9, FEWEST, min_count=20, tokens=tokens, quiet=True))
     text.read(words)
     return text
 

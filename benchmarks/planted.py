@@ -20,7 +20,7 @@ from laplex.inference.score_test import (
     smoothed_p,
 )
 from laplex.inference.statistics import ScorePass, ScoreTable
-from laplex.inference.units import Units
+from laplex.inference.units import Options, Units
 from laplex.runtime import storage
 
 
@@ -125,8 +125,7 @@ def planted(trial: Trial, share: float | None, runs: int, hidden: bool = False) 
             with tempfile.TemporaryDirectory() as folder:
                 tokens = trial.tokens if hidden else changed(trial.tokens, ids, Path(folder) / "text")
                 model = trial.free if share is None else fit(tokens, trial.free.dimensions)
-                how = {"seed": 1, "threads": None, "quiet": True, "row_per_unit": len(units) < 1000}
-                text = ScorePass(tokens, units, model, some, 0, **how)  # type: ignore[arg-type]
+                text = ScorePass(tokens, units, model, some, 0, Options(quiet=True), row_per_unit=len(units) < 1000)
                 if hidden:
                     hide(text, tokens, ids, some)
                 p[seed][:, mine] = tested(text, units, first, some)

@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex.inference.findings import adjust_p
+from laplex.inference.differences import adjust_p
 from laplex.inference.statistics import ScorePass, ScoreTable
-from laplex.inference.units import Units, gather
+from laplex.inference.units import Options, Units, gather
 
 BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
 PRIOR = 100.5  # precision of a contrast under Groups("party", 100.0) + Ridge(1.0)
@@ -56,8 +56,7 @@ class Trial:
         return gather(self.tokens, self.source.column, cluster, 0, {})
 
     def read(self, units: Units, row_per_unit: bool = False) -> ScorePass:
-        options = {"seed": 1, "threads": None, "quiet": True, "row_per_unit": row_per_unit}
-        return ScorePass(self.tokens, units, self.free, self.words, 0, **options)  # type: ignore[arg-type]
+        return ScorePass(self.tokens, units, self.free, self.words, 0, Options(quiet=True), row_per_unit)
 
 
 def read(folder: Path, source: Source) -> lx.Tokens:
@@ -83,7 +82,7 @@ def begin(source: Source, tokens: lx.Tokens, dimensions: int, likelihood: str, e
     counts = tokens.vocabularies[0].counts
     random = np.random.default_rng(0)
     known = np.flatnonzero((counts >= BANDS[0][0]) & (counts < BANDS[-1][1]))
-    _, clusters = ScorePass(tokens, units, free, known.tolist(), 0, seed=1, threads=None, quiet=True).counts()
+    _, clusters = ScorePass(tokens, units, free, known.tolist(), 0, Options(quiet=True)).counts()
     used = known[clusters[:, np.unique(units.label)].min(1) >= 25]
     words: list[int] = []
     bands: list[int] = []

@@ -13,7 +13,7 @@ from parties import RATE, speeches
 import laplex as lx
 from laplex.inference import differences
 from laplex.inference.contexts import pooled
-from laplex.inference.differences import drift
+from laplex.inference.differences import drift, positions_on_line
 from laplex.inference.score_test import (
     counted_p,
     newton_scale,
@@ -25,7 +25,7 @@ from laplex.inference.score_test import (
     trend_statistic,
 )
 from laplex.inference.statistics import ScoreTable
-from laplex.inference.units import gather, positions_on_line
+from laplex.inference.units import gather
 from laplex.runtime import storage
 
 pytestmark = pytest.mark.usefixtures("shared_cache")

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit
 import laplex as lx
 from laplex.inference import jackknife
 from laplex.inference.jackknife import cosine, jackknife_vectors
+from laplex.inference.units import Options
 
 WORD = "w3"
 
@@ -72,7 +73,7 @@ def tokens(shared_cache):
 def test_influence_is_what_a_refit_without_the_cluster_loses(tokens, likelihood):
     fitted = speakers.fit(tokens, likelihood=likelihood, dimensions=4)
     word = fitted.id(WORD, 0)
-    found = jackknife_vectors(fitted, [word], 0, tokens, "speaker", quiet=True)[word]
+    found = jackknife_vectors(fitted, [word], 0, tokens, Options("speaker", quiet=True))[word]
     prior = np.array([[11.0, -10.0], [-10.0, 11.0]])
     text = contexts(fitted, tokens, word)
     start = fitted.take([word], 0, 0).repeat(2, 0).astype(float)
@@ -88,9 +89,9 @@ def test_influence_is_what_a_refit_without_the_cluster_loses(tokens, likelihood)
 
 def test_words_do_not_depend_on_what_is_asked_along_with_them(tokens, monkeypatch):
     fitted = speakers.fit(tokens)
-    together = jackknife_vectors(fitted, [2, 9, 4], 0, tokens, "speaker", quiet=True)
+    together = jackknife_vectors(fitted, [2, 9, 4], 0, tokens, Options("speaker", quiet=True))
     monkeypatch.setattr(jackknife, "WORDS_PER_BATCH", 1)
-    alone = jackknife_vectors(fitted, [9, 2], 0, tokens, "speaker", quiet=True)
+    alone = jackknife_vectors(fitted, [9, 2], 0, tokens, Options("speaker", quiet=True))
     for word in (2, 9):
         np.testing.assert_allclose(alone[word].vectors, together[word].vectors, atol=1e-4)
         np.testing.assert_allclose(alone[word].influence, together[word].influence, atol=1e-3)
@@ -98,7 +99,7 @@ def test_words_do_not_depend_on_what_is_asked_along_with_them(tokens, monkeypatc
 
 def test_tied_slices_have_one_vector(tokens):
     fitted = speakers.fit(tokens, strength=float("inf"))
-    found = jackknife_vectors(fitted, [5], 0, tokens, "speaker", quiet=True)[5]
+    found = jackknife_vectors(fitted, [5], 0, tokens, Options("speaker", quiet=True))[5]
     np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
     np.testing.assert_array_equal(found.influence[0], found.influence[1])
 
@@ -108,7 +109,7 @@ def test_only_documents_of_the_language_have_a_say(likelihood):
     tokens = lx.Tokens.of(small.corpus(small.documents(40, languages=("en", "it"))), min_count=1, quiet=True)
     model = lx.Model(vary=["party"], dimensions=3, window=2, subsample=0.0, likelihood=likelihood)
     fitted = lx.fit(model, tokens, epochs=2, threads=1, quiet=True)
-    found = jackknife_vectors(fitted, [2], 1, tokens, None, quiet=True)[2]
+    found = jackknife_vectors(fitted, [2], 1, tokens, Options(quiet=True))[2]
     said = found.influence.any(2)  # (parties, documents)
     assert not said[:, tokens.languages == 0].any()
     assert said[:, tokens.languages == 1].any(0).sum() > 15
@@ -119,10 +120,10 @@ def test_only_documents_of_the_language_have_a_say(likelihood):
 def test_many_clusters_are_put_into_groups_without_a_change_in_spread(tokens, likelihood, monkeypatch):
     fitted = speakers.fit(tokens, vary=(), likelihood=likelihood)
     ids = list(range(20))
-    each = jackknife_vectors(fitted, ids, 0, tokens, None, quiet=True)
+    each = jackknife_vectors(fitted, ids, 0, tokens, Options(quiet=True))
     assert each[0].influence.shape[1] == 48
     monkeypatch.setattr(jackknife, "MAX_GROUPS", 16)
-    grouped = [jackknife_vectors(fitted, ids, 0, tokens, None, seed=seed, quiet=True) for seed in range(4)]
+    grouped = [jackknife_vectors(fitted, ids, 0, tokens, Options(seed=seed, quiet=True)) for seed in range(4)]
     assert grouped[0][0].influence.shape[1] == 16
     before = sum((each[i].influence ** 2).sum() for i in ids)
     after = np.mean([sum((some[i].influence ** 2).sum() for i in ids) for some in grouped])
@@ -132,9 +133,9 @@ def test_many_clusters_are_put_into_groups_without_a_change_in_spread(tokens, li
 def test_a_thinned_background_is_right_on_average(tokens, monkeypatch):
     fitted = speakers.fit(tokens, vary=())
     ids = list(range(20))
-    whole = jackknife_vectors(fitted, ids, 0, tokens, "speaker", quiet=True)
+    whole = jackknife_vectors(fitted, ids, 0, tokens, Options("speaker", quiet=True))
     monkeypatch.setattr(jackknife, "BACKGROUND_CONTEXTS", 1200)  # of 2,400
-    thinned = jackknife_vectors(fitted, ids, 0, tokens, "speaker", quiet=True)
+    thinned = jackknife_vectors(fitted, ids, 0, tokens, Options("speaker", quiet=True))
     vectors, others = (np.concatenate([some[i].vectors for i in ids]) for some in (whole, thinned))
     assert not np.array_equal(vectors, others)
     assert np.linalg.norm(vectors - others) < 0.15 * np.linalg.norm(vectors)
@@ -146,7 +147,7 @@ def test_sgns_has_fewer_groups_where_memory_is_short(tokens, monkeypatch):
     fitted = speakers.fit(tokens, vary=(), likelihood="sgns")
     monkeypatch.setattr(jackknife, "CONTEXT_WORD_BYTES", 4 * len(fitted) * 6 * 20)
     monkeypatch.setattr(jackknife, "MIN_GROUPS", 8)
-    assert jackknife_vectors(fitted, [1], 0, tokens, None, quiet=True)[1].influence.shape[1] == 20
+    assert jackknife_vectors(fitted, [1], 0, tokens, Options(quiet=True))[1].influence.shape[1] == 20
 
 
 def test_the_cosine_is_free_of_noise_and_its_error_is_right():
@@ -187,9 +188,9 @@ def test_a_vector_that_is_mostly_noise_has_no_cosine():
 def test_bad_questions_are_named(tokens, monkeypatch):
     fitted = speakers.fit(tokens)
     with pytest.raises(lx.InputError, match='cluster="party" is what vectors vary by'):
-        jackknife_vectors(fitted, [1], 0, tokens, "party")
+        jackknife_vectors(fitted, [1], 0, tokens, Options("party"))
     with pytest.raises(lx.InputError, match='there is no column "senator"'):
-        jackknife_vectors(fitted, [1], 0, tokens, "senator")
+        jackknife_vectors(fitted, [1], 0, tokens, Options("senator"))
     monkeypatch.setattr(jackknife, "MAX_NUMBERS_PER_WORD", 11)
     with pytest.raises(lx.InputError, match="a word has 12 numbers in all its slices together, more than the 11"):
-        jackknife_vectors(fitted, [1], 0, tokens, "speaker")
+        jackknife_vectors(fitted, [1], 0, tokens, Options("speaker"))

@@ -25,6 +25,7 @@ from laplex.inference.conditional import (
 )
 from laplex.inference.posteriors import posterior, solve
 from laplex.inference.statistics import ContextReader, Contexts
+from laplex.inference.units import Options
 from laplex.model.objective import log_posterior, slice_texts
 from laplex.model.problem import make_problem
 from laplex.model.rows import Rows
@@ -136,12 +137,12 @@ def test_vectors_that_are_no_numbers_are_named():
 def test_the_contexts_of_words_are_those_of_the_reference(likelihood):
     fitted, tokens, problem = fit("groups and chain", likelihood)
     slices = fitted.rows.slices
-    text = ContextReader(tokens, slices.of_document, len(slices), fitted, 0, seed=1, threads=3)
+    text = ContextReader(tokens, slices.of_document, len(slices), fitted, 0, Options(threads=3))
     words = [4, 0]
     found = text.contexts(words)
     for slice, group in enumerate(slice_texts(problem)):
         alpha = fitted.contexts().astype(np.float64)
-        for word, contexts in [*zip(words, (parts[slice] for parts in found)), (None, text.background()[slice])]:
+        for word, contexts in [*zip(words, (parts[slice] for parts in found)), (None, text.background[slice])]:
             around = group.around if word is None else group.around[group.tokens == word]
             h = np.repeat(alpha, np.asarray(around.sum(0), int), axis=0) if likelihood == "sgns" else around @ alpha
             weight = np.broadcast_to(contexts.weight, len(contexts))

@@ -12,11 +12,10 @@ from scipy import stats
 
 import laplex as lx
 from laplex.inference.contexts import pooled
-from laplex.inference.cosines import project, student_p
-from laplex.inference.jackknife import CosineIntervals
+from laplex.inference.cosines import CosineIntervals, project, student_p
 from laplex.inference.score_test import axis_difference
 from laplex.inference.statistics import ScorePass
-from laplex.inference.units import gather
+from laplex.inference.units import Options, gather
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
@@ -71,11 +70,8 @@ def test_a_difference_is_a_step_along_the_axis_without_each_speaker_in_turn(fitt
     free, tokens = pooled(fitted, quiet=True), speakers.read(speakers.speeches(1, swap=0.6))
     units = gather(tokens, "party", "speaker", 0, {})
     word = fitted.id("w6", 0)
-    table = next(
-        ScorePass(tokens, units, free, [word], 0, seed=1, threads=1, quiet=True, row_per_unit=True).run(
-            [0], lambda t: t
-        )
-    )
+    text = ScorePass(tokens, units, free, [word], 0, Options(threads=1, quiet=True), row_per_unit=True)
+    table = next(text.run([0], lambda t: t))
     axis = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 1)))[0][:, 0]
 
     def step(rows, f):
@@ -104,7 +100,7 @@ def test_words_that_do_not_differ_are_called_different_as_often_as_it_says():
     tokens = speakers.read(speakers.speeches(7, speakers=80))
     free = speakers.fit(tokens, vary=())
     units = gather(tokens, "party", "speaker", 0, {})
-    text = ScorePass(tokens, units, free, range(40), 0, seed=1, threads=2, quiet=True, row_per_unit=True)
+    text = ScorePass(tokens, units, free, range(40), 0, Options(threads=2, quiet=True), row_per_unit=True)
     random = np.random.default_rng(3)
     labels = [random.permutation(units.label) for _ in range(12)]
     axes = np.linalg.qr(random.standard_normal((6, 6)))[0]
@@ -122,9 +118,10 @@ def test_intervals_of_one_half_hold_in_the_other():
     tokens = speakers.read(speakers.speeches(8, speakers=120, each=4))
     free = speakers.fit(tokens, vary=())
     axes = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
+    options = Options("speaker", min_clusters=10, min_count=30, tokens=tokens, threads=2, quiet=True)
     z = []
     for seed in range(2):
-        text = CosineIntervals(speakers.in_halves(free, tokens, seed), "speaker", 0.9, 10, 30, tokens, None, 1, 2, True)
+        text = CosineIntervals(speakers.in_halves(free, tokens, seed), options)
         text.read(range(40))
         for i in range(40):
             for axis in axes:

@@ -10,9 +10,9 @@ from clusters import pair_effect, pair_p, pair_statistics
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from laplex.inference.findings import Permutations
 from laplex.inference.score_test import (
     Effect,
+    Permutations,
     RotatedTable,
     among_owners,
     counted_p,

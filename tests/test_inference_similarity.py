@@ -10,8 +10,8 @@ import pytest
 import speakers
 
 import laplex as lx
-from laplex.inference.cosines import neighbors, similarity
-from laplex.inference.jackknife import CosineIntervals
+from laplex.inference.cosines import CosineIntervals, neighbors, similarity
+from laplex.inference.units import Options
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
@@ -88,9 +88,10 @@ def test_words_with_too_little_text_have_their_counts_alone(fitted):
 def test_intervals_of_one_half_hold_in_the_other():
     tokens = speakers.read(speakers.speeches(5, speakers=120, each=4))
     free = speakers.fit(tokens, vary=())
+    options = Options("speaker", min_clusters=10, min_count=30, tokens=tokens, threads=2, quiet=True)
     z, cosines = [], []
     for seed in range(2):
-        text = CosineIntervals(speakers.in_halves(free, tokens, seed), "speaker", 0.9, 10, 30, tokens, None, 1, 2, True)
+        text = CosineIntervals(speakers.in_halves(free, tokens, seed), options)
         text.read(range(40))
         for i in range(40):
             j = (i + 6) % 40

@@ -12,7 +12,7 @@ import laplex as lx
 from laplex.inference import statistics
 from laplex.inference.contexts import contrast_precision
 from laplex.inference.statistics import ScorePass, thread_pool
-from laplex.inference.units import determining_columns, gather
+from laplex.inference.units import Options, determining_columns, gather
 
 WORDS = [1, 4, 5]
 
@@ -26,9 +26,9 @@ def fit(tokens, likelihood="cbow", **choices):
     return lx.fit(lx.Model(likelihood=likelihood, **choices), tokens, epochs=2, threads=1, quiet=True)
 
 
-def run(tokens, units, fitted, words=WORDS, **options):
-    options = {"seed": 1, "threads": 2, "quiet": True} | options
-    text = ScorePass(tokens, units, fitted, words, 0, **options)
+def run(tokens, units, fitted, words=WORDS, row_per_unit=False, **options):
+    options = Options(**{"seed": 1, "threads": 2, "quiet": True} | options)
+    text = ScorePass(tokens, units, fitted, words, 0, options, row_per_unit)
     return text, list(text.run(range(len(words)), lambda table: table))
 
 
@@ -172,18 +172,18 @@ def test_the_precision_of_a_contrast_is_the_curvature_of_the_prior_along_it():
         direction[fitted.slots(0, slice)[3]] = 0.5 if key[0] == "D" else -0.5
     expected = direction @ laplacian @ direction
     apart = {"D": 0.5, "R": -0.5}
-    assert contrast_precision(fitted, "party", apart, 0)[3] == pytest.approx(expected)
+    assert contrast_precision(fitted, "party", apart, 0, {})[3] == pytest.approx(expected)
     assert expected == pytest.approx(3 * (30.0 + 2.0 / 2))
     direction[[fitted.slots(0, slice)[3] for slice, key in enumerate(fitted.rows.slices.keys) if key[1] != "2001"]] = 0
     alone = contrast_precision(fitted, "party", apart, 0, {"year": 2001})
     assert alone[3] == pytest.approx(direction @ laplacian @ direction)
     assert alone[3] == pytest.approx(30.0 + 2.0 / 2 + 2 * 2 * 7.0 / 4)
-    assert not contrast_precision(fitted, "speaker", apart, 0).any()
+    assert not contrast_precision(fitted, "speaker", apart, 0, {}).any()
     line = {"2000": -0.5, "2001": -0.5 + 1 / 3, "2003": 0.5}
     direction = np.zeros(len(laplacian))
     for slice, key in enumerate(fitted.rows.slices.keys):
         direction[fitted.slots(0, slice)[3]] = line[key[1]]
-    assert contrast_precision(fitted, "year", line, 0)[3] == pytest.approx(direction @ laplacian @ direction)
+    assert contrast_precision(fitted, "year", line, 0, {})[3] == pytest.approx(direction @ laplacian @ direction)
 
 
 def blas_threads() -> set[int]:

@@ -12,38 +12,30 @@ from typing import TYPE_CHECKING, Any
 from laplex.questions.answers import provide
 
 if TYPE_CHECKING:
-    from laplex.inference.conditional import joined_words as joined_words
-    from laplex.inference.contexts import pooled as pooled
-    from laplex.inference.cosines import neighbors as neighbors
-    from laplex.inference.cosines import project as project
-    from laplex.inference.cosines import similarity as similarity
-    from laplex.inference.differences import contrast as contrast
-    from laplex.inference.differences import distance as distance
-    from laplex.inference.differences import drift as drift
-    from laplex.inference.posteriors import Joint as Joint
-    from laplex.inference.posteriors import Posterior as Posterior
-    from laplex.inference.posteriors import posterior as posterior
+    from laplex.inference.conditional import joined_words
+    from laplex.inference.contexts import pooled
+    from laplex.inference.cosines import neighbors, project, similarity
+    from laplex.inference.differences import contrast, distance, drift
+    from laplex.inference.posteriors import Joint, Posterior, posterior
+    from laplex.inference.units import Options
 
 _MODULES = {
-    "Joint": "posteriors",
-    "Posterior": "posteriors",
-    "contrast": "differences",
-    "distance": "differences",
-    "drift": "differences",
-    "joined_words": "conditional",
-    "neighbors": "cosines",
-    "pooled": "contexts",
-    "posterior": "posteriors",
-    "project": "cosines",
-    "similarity": "cosines",
+    "conditional": ["joined_words"],
+    "contexts": ["pooled"],
+    "cosines": ["neighbors", "project", "similarity"],
+    "differences": ["contrast", "distance", "drift"],
+    "posteriors": ["Joint", "Posterior", "posterior"],
+    "units": ["Options"],
 }
-__all__ = list(_MODULES)
+__all__ = ["Joint", "Options", "Posterior", "contrast", "distance", "drift", "joined_words", "neighbors", "pooled"]
+__all__ += ["posterior", "project", "similarity"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-provide({name: partial(__getattr__, name) for name in _MODULES})
+provide({name: partial(__getattr__, name) for name in __all__})

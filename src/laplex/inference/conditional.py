@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,12 @@ MAX_EVALUATIONS = 100  # of the log posterior of a block
 TOLERANCE = 1e-6  # squared distance to the maximum, or to the mean, for each number, in standard deviations
 GAUSSIAN_CONTEXTS = 5_000  # of a side of a cell, from which the Gaussian is fitted
 MAX_GAUSSIAN_ROUNDS = 200
-MIXTURE_PARTS = 8
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+# of normal distribution functions that add up to the logistic one (within 2e-4)
+MIXTURE_WEIGHTS, MIXTURE_SCALES = _WEIGHTS / 2, 2 * stats.kstwobign.ppf((_NODES + 1) / 2)
 
 
-@dataclass(frozen=True, eq=False)
-class BlockCell:
+class BlockCell(NamedTuple):
     """A word in a slice, and the place of its vector in the block."""
 
     word: int
@@ -69,14 +70,6 @@ class VectorBlock:
     precision: Floats  # (n, n) Q
     pull: Floats  # (n, D)
 
-    def log_prior(self, vectors: Floats) -> float:
-        """log p(x | rest) up to a constant."""
-        return float(((self.pull - 0.5 * self.precision @ vectors) * vectors).sum())
-
-    def log_prior_gradient(self, vectors: Floats) -> Floats:
-        """(n, D) The gradient of `log_prior`."""
-        return np.asarray(self.pull - self.precision @ vectors)
-
     def hessian(self, curvature: Floats) -> Floats:
         """(n D, n D) Minus the second derivatives of the log posterior, from those of the log likelihood (n, D, D)."""
         size = curvature.shape[1]
@@ -88,40 +81,33 @@ class VectorBlock:
 
 def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]) -> list[VectorBlock]:
     """A block for each set of words."""
-    slices = range(len(fitted.rows.slices))
-    slots = np.array([fitted.slots(language, slice) for slice in slices]).T  # (V, S)
+    slots = slots_by_slice(fitted, language)
     requested = np.unique(slots[np.unique([word for words in sets for word in words])])
     rows = np.flatnonzero(np.isin(fitted.slot, requested))
-    _check_rows(fitted, language, rows)
-    rows = rows[np.argsort(fitted.slot[rows], kind="stable")]
-    graph = fitted.graph
-    edges = np.flatnonzero(np.isin(graph.first, requested) | np.isin(graph.second, requested))
-    return [_block(fitted, language, words, slots[list(words)], rows, edges) for words in sets]
-
-
-def _check_rows(fitted: Embeddings, language: int, rows: Ints) -> None:
-    """Raise InputError if a row is not a word of the language: tied to a context, it cannot move while that is held."""
     first, last = fitted.rows.words(language, 0).start, fitted.rows.words(language, len(fitted.rows.slices) - 1).stop
-    for row in rows[(rows < first) | (rows >= last)][:1]:
+    for row in rows[(rows < first) | (rows >= last)][:1]:  # tied to a context, a word cannot move while that is held
         name, role, _ = fitted.rows.name(int(row))
         what = "a context" if role == "context" else "a word of another language"
         raise InputError(f'a word that is asked about is tied to "{name}", {what}: there is no posterior of it alone')
+    rows = rows[np.argsort(fitted.slot[rows], kind="stable")]
+    edges = np.flatnonzero(np.isin(fitted.graph.first, requested) | np.isin(fitted.graph.second, requested))
+    blocks = []
+    for words in sets:
+        parameters, place = np.unique(slots[list(words)], return_inverse=True)
+        inside = [np.arange(*np.searchsorted(fitted.slot[rows], [slot, slot + 1])) for slot in parameters]
+        cells = []
+        for row in rows[np.concatenate(inside)]:
+            slice, word = divmod(int(row) - first, len(slots))
+            cells.append(BlockCell(word, slice, int(np.searchsorted(parameters, fitted.slot[row]))))
+        vectors = fitted.theta[parameters].astype(np.float64)
+        prior = _prior_given_rest(fitted, parameters, edges)
+        blocks.append(VectorBlock(list(words), place.reshape(len(words), -1), cells, vectors, *prior))
+    return blocks
 
 
-def _block(
-    fitted: Embeddings, language: int, words: Sequence[int], slots: NDArray[np.int32], rows: Ints, edges: Ints
-) -> VectorBlock:
-    """The block of some words, of which `slots` (w, S) are the parameters; `rows` are sorted by theirs."""
-    parameters, place = np.unique(slots, return_inverse=True)
-    inside = [np.arange(*np.searchsorted(fitted.slot[rows], [slot, slot + 1])) for slot in parameters]
-    start, size = fitted.rows.word_start(language, 0), len(fitted.rows.vocabularies[language])
-    cells = []
-    for row in rows[np.concatenate(inside)]:
-        slice, word = divmod(int(row) - start, size)
-        cells.append(BlockCell(word, slice, int(np.searchsorted(parameters, fitted.slot[row]))))
-    precision, pull = _prior_given_rest(fitted, parameters, edges)
-    vectors = fitted.theta[parameters].astype(np.float64)
-    return VectorBlock(list(words), place.reshape(slots.shape), cells, vectors, precision, pull)
+def slots_by_slice(fitted: Embeddings, language: int) -> NDArray[np.int32]:
+    """(V, S) The parameters of each word in each slice."""
+    return np.array([fitted.slots(language, slice) for slice in range(len(fitted.rows.slices))]).T
 
 
 def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: Ints) -> tuple[Floats, Floats]:
@@ -141,18 +127,14 @@ def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: 
         np.add.at(precision, (place[one][moves], place[one][moves]), weight[moves])
         both, one_end = moves & inside[two], moves & ~inside[two]
         np.add.at(precision, (place[one][both], place[two][both]), -(weight * sign)[both])
-        np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * _vectors_at(fitted, ends[two][one_end]))
+        others = ends[two][one_end]  # parameters, or fixed targets behind them
+        is_target = others >= len(graph)
+        vectors = np.empty((len(others), fitted.dimensions))
+        vectors[~is_target] = fitted.theta[others[~is_target]]
+        if is_target.any():
+            vectors[is_target] = graph.targets[others[is_target] - len(graph)]
+        np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * vectors)
     return precision, pull
-
-
-def _vectors_at(fitted: Embeddings, ends: Ints) -> Floats:
-    """The vectors at the ends of edges: parameters, or fixed targets behind them."""
-    free = ends < len(fitted.graph)
-    vectors = np.empty((len(ends), fitted.dimensions))
-    vectors[free] = fitted.theta[ends[free]]
-    if not free.all():
-        vectors[~free] = fitted.graph.targets[ends[~free] - len(fitted.graph)]
-    return vectors
 
 
 def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str | None = None) -> list[str]:
@@ -170,14 +152,10 @@ def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str |
         posterior(fitted, joined_words(fitted, "health"), coupled=True)
     """
     index = fitted.language(language)
-    ids = fitted.ids(words, index)
-    slots = np.array([fitted.slots(index, slice) for slice in range(len(fitted.rows.slices))])  # (S, V)
-    parameters = np.unique(slots[:, ids])
-    graph = fitted.graph
-    ends = [
-        there[np.isin(here, parameters)] for here, there in ((graph.first, graph.second), (graph.second, graph.first))
-    ]
-    joined = np.flatnonzero(np.isin(slots, np.concatenate(ends)).any(0))
+    ids, slots, graph = fitted.ids(words, index), slots_by_slice(fitted, index), fitted.graph
+    from_first, from_second = (np.isin(end, slots[ids]) for end in (graph.first, graph.second))
+    ends = np.concatenate([graph.second[from_first], graph.first[from_second]])
+    joined = np.flatnonzero(np.isin(slots, ends).any(1))
     names = fitted.rows.vocabularies[index].words
     return [names[i] for i in dict.fromkeys([*ids, *joined.tolist()])]
 
@@ -210,14 +188,15 @@ class Maximum:
 
     def update(self, value: float, gradient: Floats, curvature: Floats) -> None:
         """Take the log likelihood at the trial point, its gradient (n, D) and minus its Hessian (n, D, D)."""
-        value += self.block.log_prior(self.trial)
+        precision, pull = self.block.precision, self.block.pull
+        value += float(((pull - 0.5 * precision @ self.trial) * self.trial).sum())
         self._evaluations_left -= 1
         if not np.isfinite(value) and self.value == -np.inf:
             raise InputError("the vectors or the contexts of the model are not finite numbers")
         rounding = 1e-6 * abs(value)  # contexts are in single precision
         if np.isfinite(value) and value >= self.value + 1e-4 * self._step_size * self._expected_rise - rounding:
             self.point, self.value, self._step_size = self.trial, value, 1.0
-            self._set_step(gradient + self.block.log_prior_gradient(self.trial), curvature)
+            self._set_step(gradient + (pull - precision @ self.trial), curvature)
         else:
             self._step_size /= 2
         if self.covariance is None:
@@ -307,18 +286,6 @@ def _curvature(h: NDArray[np.float32], bend: NDArray[np.float32]) -> Floats:
     return np.asarray((scaled.T @ scaled).astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """Contexts of a cell, where the word stands or of the background, and their scores at the maximum."""
-
-    place: int
-    sign: int
-    h: Floats  # (m, D)
-    weight: Floats  # (m)
-    residual: Floats  # (m) σ(∓x·h) at the maximum
-    bend: Floats  # (m) σ(1−σ)
-
-
 def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: BlockContexts) -> tuple[Floats, Floats]:
     """Mean and covariance of the Gaussian nearest to a posterior, from the maximum and the covariance there."""
     sides = []
@@ -326,18 +293,18 @@ def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: Blo
         occurrences, background = text.occurrences[cell.word, cell.slice], text.background[cell.slice]
         for contexts, sign, rate in ((occurrences, 1, 1.0), (background, -1, text.negatives[cell.word])):
             if len(contexts):
-                sides.append(_sample_side(contexts, cell.place, mode[cell.place], sign, rate))
+                sides.append((cell.place, sign, *_sample_side(contexts, mode[cell.place], sign, rate)))
     size = mode.shape[1]
     before = at_mode = linalg.inv(covariance)
     mean = mode
     for _ in range(MAX_GAUSSIAN_ROUNDS):
         gradient, precision = -block.precision @ (mean - mode), at_mode.copy()
-        for side in sides:
-            inside = slice(side.place * size, (side.place + 1) * size)
-            scores, variance = side.h @ mean[side.place], ((side.h @ covariance[inside, inside]) * side.h).sum(1)
-            residual, bend = expected_logistic(-side.sign * scores, variance)
-            gradient[side.place] += side.sign * (side.weight * (residual - side.residual)) @ side.h
-            precision[inside, inside] += (side.h * (side.weight * (bend - side.bend))[:, None]).T @ side.h
+        for place, sign, h, weight, residual_at_mode, bend_at_mode in sides:
+            inside = slice(place * size, (place + 1) * size)
+            scores, variance = h @ mean[place], ((h @ covariance[inside, inside]) * h).sum(1)
+            residual, bend = expected_logistic(-sign * scores, variance)
+            gradient[place] += sign * (weight * (residual - residual_at_mode)) @ h
+            precision[inside, inside] += (h * (weight * (bend - bend_at_mode))[:, None]).T @ h
         before = precision = 0.5 * (before + precision)  # half way, or it may swing to and fro
         try:
             factor = linalg.cho_factor(precision, lower=True)
@@ -351,8 +318,8 @@ def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: Blo
     raise NotConvergedError('the Gaussian nearest to it was not found: write center="mode"')
 
 
-def _sample_side(contexts: Contexts, place: int, vector: Floats, sign: int, rate: float) -> _Side:
-    """The contexts of a side or a sample of them, in proportion to what they add to the curvature and to the sum."""
+def _sample_side(contexts: Contexts, vector: Floats, sign: int, rate: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """(m, D) Contexts, or a sample in proportion to what they add to curvature and sum; (m) weight, σ(∓x·h), σ(1−σ)."""
     h = contexts.vectors
     weight: Floats = np.broadcast_to(np.asarray(contexts.weight, np.float64), len(h)) * rate
     if len(h) > GAUSSIAN_CONTEXTS:
@@ -363,14 +330,7 @@ def _sample_side(contexts: Contexts, place: int, vector: Floats, sign: int, rate
         chosen = np.flatnonzero(np.random.default_rng([1, 9]).random(len(h)) < chance)
         h, weight = h[chosen], weight[chosen] / chance[chosen]
     wide = h.astype(np.float64)
-    return _Side(place, sign, wide, weight, *expected_logistic(-sign * (wide @ vector), np.zeros(len(wide))))
-
-
-@cache
-def _normal_mixture() -> tuple[Floats, Floats]:
-    """Weights and scales of normal distribution functions that add up to the logistic one (within 2e-4)."""
-    nodes, weights = np.polynomial.legendre.leggauss(MIXTURE_PARTS)
-    return weights / 2, 2 * stats.kstwobign.ppf((nodes + 1) / 2)
+    return wide, weight, *expected_logistic(-sign * (wide @ vector), np.zeros(len(wide)))
 
 
 def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -381,7 +341,7 @@ def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     ([0.5, 0.731], [0.151, 0.197])
     """
     sigma, bend = np.zeros_like(mean), np.zeros_like(mean)
-    for weight, scale in zip(*_normal_mixture()):
+    for weight, scale in zip(MIXTURE_WEIGHTS, MIXTURE_SCALES):
         wide = np.sqrt(scale * scale + variance)
         z = mean / wide
         sigma += weight * ndtr(z)

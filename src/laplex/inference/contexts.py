@@ -1,7 +1,6 @@
 """Contexts that have not seen the labels, which tests need, and the precision of the prior along a difference.
 
-Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices, on
-demand; the result is kept in the cache.
+Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices.
 
 The precision of a contrast is the curvature of the prior along the direction x in which the vectors of a word at one
 value of a column move by ½ and those at the other by −½ (or at several values by given amounts): xᵀ(L + D)x, with L and
@@ -29,8 +28,7 @@ from laplex.runtime import storage
 from laplex.runtime.display import say
 from laplex.text.tokens import Tokens, cache_folder
 
-# The kind that the manifest of a label-free fit in the cache has; the folder is pooled-<key>. `laplex cache` lists it.
-POOLED_KIND = "pooled"
+POOLED_KIND = "pooled"  # in the manifest of a fit in the cache, whose folder is pooled-<key>; `laplex cache` lists it
 ENGINE = "cpu"  # with one thread, the only one that gives the same bytes each time
 SHARED = ("likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
 
@@ -53,8 +51,7 @@ def pooled(
     Args:
         fitted: The model whose text, likelihood and training options are taken.
         tokens: The text, if it is no longer where the model was fitted on it.
-        threads: How many threads fit it. One gives the same bytes each time; several are faster, and do not. None
-            takes all processors.
+        threads: How many threads fit it, None for all processors. Only one gives the same bytes each time.
         quiet: Whether to say nothing on the way.
 
     Returns:
@@ -97,41 +94,37 @@ def pooled_identity(fitted: Embeddings, tokens: Tokens, threads: int | None) -> 
     }
 
 
-def check_pooled(given: Embeddings, fitted: Embeddings) -> Embeddings:
-    """The given model, if it is one without labels, of the same text; InputError if not."""
-    if given.columns:
-        raise InputError(f"pooled= has vectors that vary by {', '.join(given.columns)}: fit it with vary=[]")
-    digest, expected = (model.settings.get("tokens", {}).get("digest") for model in (given, fitted))
+def label_free(fitted: Embeddings, tokens: Tokens, given: Embeddings | None, quiet: bool) -> Embeddings:
+    """The given model, if it is one without labels of the same text (InputError if not); or such a fit."""
+    free = pooled(fitted, tokens, quiet=quiet) if given is None else given
+    if free.columns:
+        raise InputError(f"pooled= has vectors that vary by {', '.join(free.columns)}: fit it with vary=[]")
+    digest, expected = (model.settings.get("tokens", {}).get("digest") for model in (free, fitted))
     if digest is None or (digest != expected and expected):  # a model of several processes has no hash of all the text
         raise InputError("pooled= was not fitted on the tokens of this model")
-    return given
+    return free
 
 
 def step_precision(
     fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
 ) -> Floats:
-    """(V) The precision of a contrast, and at least that of the ridge alone.
-
-    Vectors that do not vary by the column would have the ridge alone to hold them together.
-    """
+    """(V) The precision of a contrast, and at least that of the ridge, which holds vectors that do not vary by it."""
     ridge = ridge_strength(fitted.settings) * sum(x * x for x in at.values())
     return np.maximum(contrast_precision(fitted, column, at, language, where), ridge)
 
 
 def contrast_precision(
-    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any] | None = None
+    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
 ) -> Floats:
     """(V) The prior's curvature if slices with the values of `where` move by what `at` says; zeros if none do."""
     size = len(fitted.rows.vocabularies[language])
     if column not in fitted.columns:
         return np.zeros(size)
-    graph, slices = fitted.graph, fitted.rows.slices
-    place = slices.columns.index(column)
-    moves = set(fitted.chosen({name: value for name, value in (where or {}).items() if name in fitted.columns}))
-    parameters = len(graph) + len(graph.targets)
-    x = np.zeros(parameters)
-    word = np.full(parameters, -1)
-    for slice, key in enumerate(slices.keys):
+    graph, place = fitted.graph, fitted.columns.index(column)
+    moves = set(fitted.chosen({name: value for name, value in where.items() if name in fitted.columns}))
+    x = np.zeros(len(graph) + len(graph.targets))
+    word = np.full(len(x), -1)
+    for slice, key in enumerate(fitted.rows.slices.keys):
         slots = fitted.slots(language, slice)
         word[slots] = np.arange(size)
         if slice in moves:
@@ -139,9 +132,8 @@ def contrast_precision(
     first, second = word[graph.first], word[graph.second]
     ends, others = x[graph.first], x[graph.second]
     same = first == second
-    within = graph.weight * (ends - graph.sign * others) ** 2
     total = np.zeros(size + 1)  # the last place is for what is no word of this language
-    np.add.at(total, np.where(same, first, -1), within)
+    np.add.at(total, np.where(same, first, -1), graph.weight * (ends - graph.sign * others) ** 2)
     np.add.at(total, np.where(same, -1, first), graph.weight * ends**2)
     np.add.at(total, np.where(same, -1, second), graph.weight * others**2)
     np.add.at(total, word[: len(graph)], graph.diagonal * x[: len(graph)] ** 2)

@@ -2,65 +2,40 @@
 
 The tables are those of `laplex.questions` with more columns. Rows of words with too little text have no interval.
 Intervals come from clusters (`jackknife.py`): one that uses both words counts for both at once. Differences along an
-axis are score tests from the pooled fit, with the background of each value taken out (`score_test.py`).
+axis are score tests from the pooled fit, with the background of each value taken out (`score_test.py`). S slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from laplex.embeddings import Embeddings
-from laplex.inference.contexts import check_pooled, step_precision
-from laplex.inference.contexts import pooled as fit_pooled
-from laplex.inference.findings import adjust_p
-from laplex.inference.jackknife import CosineInterval, CosineIntervals
+from laplex.fitting.provenance import tokens_of
+from laplex.inference.contexts import label_free
+from laplex.inference.differences import Request, adjust_p
+from laplex.inference.jackknife import JackknifeVectors, clusters_of, cosine, jackknife_vectors
 from laplex.inference.score_test import AxisDifference, axis_difference
-from laplex.inference.statistics import ScorePass, ScoreTable
-from laplex.inference.units import Floats, gather, warn_of_speakers
+from laplex.inference.statistics import ScoreTable, units_with_words
+from laplex.inference.units import Floats, Ints, Options, Units, interval_quantile, warn_of_speakers
 from laplex.questions import similarity as descriptive
 from laplex.questions.cosine import directions, normalize
 from laplex.questions.similarity import Pole
-from laplex.text.tokens import Tokens
 
 
-def similarity(
-    fitted: Embeddings,
-    one: str,
-    two: str,
-    *,
-    cluster: str | None = None,
-    interval: float = 0.9,
-    min_clusters: int = 25,
-    min_count: int = 100,
-    tokens: Tokens | None = None,
-    language: str | None = None,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
-    **where: Any,
-) -> pd.DataFrame:
+def similarity(fitted: Embeddings, one: str, two: str, **options: Any) -> pd.DataFrame:
     """Compute the cosine of two words in each slice, and an interval for it.
 
     Args:
         fitted: The model.
         one: A word.
         two: Another word.
-        cluster: The column that says who speaks; without it documents are independent.
-        interval: The share of samples in which "lower" and "upper" hold the cosine.
-        min_clusters: The clusters (or documents) that must use each word in a slice.
-        min_count: How often each word must occur in a slice.
-        tokens: The text, if it is no longer where the model was fitted on it.
-        language: The language, if the model has several.
-        seed: Of everything that is drawn by chance.
-        threads: How many threads read the text; all processors by default.
-        quiet: Whether to say nothing on the way.
-        **where: Values of the columns that vectors vary by, to which slices are restricted.
+        **options: Those of `Options`, and values of columns that vectors vary by, to which slices are restricted.
 
     Returns:
         A row for each slice. "similarity" is that of the fitted vectors. Noise draws it towards zero: "estimate" is
@@ -71,32 +46,16 @@ def similarity(
     Example:
         similarity(fitted, "health", "insurance", cluster="senator", party="D")
     """
-    text = CosineIntervals(fitted, cluster, interval, min_clusters, min_count, tokens, language, seed, threads, quiet)
-    if cluster is None:
-        for column in fitted.columns:
-            warn_of_speakers(text.tokens, column)
-    table = descriptive.similarity(fitted, one, two, language=language, where=where)
+    shared, where = Options.split(options)
+    text = CosineIntervals(fitted, shared)
+    warn_of_speakers(text.tokens, shared.cluster, fitted.columns)
+    table = descriptive.similarity(fitted, one, two, language=shared.language, where=where)
     ids = fitted.ids([one, two], text.language)
     text.read(ids)
-    return _with_columns(table, [text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)])
+    return table.assign(**pd.DataFrame([text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)]))
 
 
-def neighbors(
-    fitted: Embeddings,
-    word: str,
-    k: int = 10,
-    *,
-    cluster: str | None = None,
-    interval: float = 0.9,
-    min_clusters: int = 25,
-    min_count: int = 100,
-    tokens: Tokens | None = None,
-    language: str | None = None,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
-    **where: Any,
-) -> pd.DataFrame:
+def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.DataFrame:
     """Find the k words most similar to a word by the fitted vectors, and an interval for each similarity.
 
     The words were chosen because they looked similar, so those at the end of a long list will on average be a little
@@ -106,16 +65,7 @@ def neighbors(
         fitted: The model.
         word: The word.
         k: How many neighbors it has in each slice.
-        cluster: The column that says who speaks; without it documents are independent.
-        interval: The share of samples in which "lower" and "upper" hold the cosine.
-        min_clusters: The clusters (or documents) that must use both words in a slice.
-        min_count: How often both words must occur in a slice.
-        tokens: The text, if it is no longer where the model was fitted on it.
-        language: The language, if the model has several.
-        seed: Of everything that is drawn by chance.
-        threads: How many threads read the text; all processors by default.
-        quiet: Whether to say nothing on the way.
-        **where: Values of the columns that vectors vary by, to which slices are restricted.
+        **options: Those of `Options`, and values of columns that vectors vary by, to which slices are restricted.
 
     Returns:
         A row for each slice and neighbor, with the columns that `similarity` explains.
@@ -123,17 +73,16 @@ def neighbors(
     Example:
         neighbors(fitted, "health", cluster="senator", party="D")
     """
-    text = CosineIntervals(fitted, cluster, interval, min_clusters, min_count, tokens, language, seed, threads, quiet)
-    if cluster is None:
-        for column in fitted.columns:
-            warn_of_speakers(text.tokens, column)
-    table = descriptive.neighbors(fitted, word, k, language=language, where=where)
+    shared, where = Options.split(options)
+    text = CosineIntervals(fitted, shared)
+    warn_of_speakers(text.tokens, shared.cluster, fitted.columns)
+    table = descriptive.neighbors(fitted, word, k, language=shared.language, where=where)
     index = fitted.id(word, text.language)
     others = [fitted.id(other, text.language) for other in table["neighbor"]]
     text.read(list(dict.fromkeys([index, *others])))
     keys = {key: number for number, key in enumerate(fitted.rows.slices.keys)}
     slices = [keys[key] for key in table[list(fitted.columns)].itertuples(index=False, name=None)]
-    return _with_columns(table, [text.of_pair(index, other, slice) for other, slice in zip(others, slices)])
+    return table.assign(**pd.DataFrame([text.of_pair(index, other, slice) for other, slice in zip(others, slices)]))
 
 
 def project(
@@ -142,17 +91,8 @@ def project(
     axis: tuple[Pole, Pole],
     *,
     across: str | None = None,
-    cluster: str | None = None,
-    interval: float = 0.9,
-    min_clusters: int = 25,
-    min_count: int = 100,
     pooled: Embeddings | None = None,
-    tokens: Tokens | None = None,
-    language: str | None = None,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
-    **where: Any,
+    **options: Any,
 ) -> pd.DataFrame:
     """Compute positions of words on an axis, or with `across` how far two values of a column are apart along it.
 
@@ -161,17 +101,9 @@ def project(
         words: The words.
         axis: Its two poles, each a word or several.
         across: The column whose values are compared, if any.
-        cluster: The column that says who speaks; without it documents are independent.
-        interval: The share of samples in which "lower" and "upper" hold the estimate.
-        min_clusters: The clusters (or documents) that must use a word in the slice, or at each of two values.
-        min_count: How often a word must occur in the slice, or at two values together.
         pooled: With `across`, a model of the same text without labels, if there is one.
-        tokens: The text, if it is no longer where the model was fitted on it.
-        language: The language, if the model has several.
-        seed: Of everything that is drawn by chance.
-        threads: How many threads read the text; all processors by default.
-        quiet: Whether to say nothing on the way.
-        **where: Values of other columns, to which slices (or with `across` the text) are restricted.
+        **options: Those of `Options`, and values of other columns, to which slices (or with `across` the text) are
+            restricted.
 
     Returns:
         Without `across`, a row for each word and slice: "position" is that of the fitted vectors, and the other columns
@@ -184,27 +116,18 @@ def project(
         project(fitted, "tax", ("good", "bad"), cluster="senator")
         project(fitted, ["tax", "war"], ("good", "bad"), across="party", cluster="senator")
     """
-    text = CosineIntervals(fitted, cluster, interval, min_clusters, min_count, tokens, language, seed, threads, quiet)
-    if cluster is None:
-        for column in fitted.columns if across is None else [across]:
-            warn_of_speakers(text.tokens, column)
-    if across is None:
-        table = descriptive.project(fitted, words, axis, language=language, where=where)
-        ids, slices = fitted.ids(words, text.language), fitted.chosen(where)
-        text.read(ids)
-        axes = [_direction(fitted, axis, text.language, slice) for slice in slices]
-        return _with_columns(table, [text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)])
-    units = gather(text.tokens, across, cluster, text.language, where)
-    ids = fitted.ids(words, text.language)
-    descriptive.project(fitted, words, axis, language=language)  # which complains of poles that are none
-    if pooled is None:
-        pooled = fit_pooled(fitted, text.tokens, quiet=quiet)
-    free = check_pooled(pooled, fitted)
-    direction = _direction(free, axis, text.language, 0)
-    read = ScorePass(text.tokens, units, free, ids, text.language, seed=seed, threads=threads, quiet=quiet)
-    frames = _differences(text, read, direction, across, where)
-    # sorted by their old numbers, all rows of a word stand together
-    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+    shared, where = Options.split(options)
+    text = CosineIntervals(fitted, shared)
+    warn_of_speakers(text.tokens, shared.cluster, fitted.columns if across is None else [across])
+    # with `across`, for the complaints about poles that are none
+    table = descriptive.project(fitted, words, axis, language=shared.language, where=where if across is None else {})
+    if across is not None:
+        request = Request(fitted, across, options | {"tokens": text.tokens}, words, permutations=0)
+        return _differences(request, axis, label_free(fitted, text.tokens, pooled, shared.quiet))
+    ids, slices = fitted.ids(words, text.language), fitted.chosen(where)
+    text.read(ids)
+    axes = [_direction(fitted, axis, text.language, slice) for slice in slices]
+    return table.assign(**pd.DataFrame([text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)]))
 
 
 def _direction(vectors: Embeddings, axis: tuple[Pole, Pole], language: int, slice: int) -> Floats:
@@ -213,43 +136,38 @@ def _direction(vectors: Embeddings, axis: tuple[Pole, Pole], language: int, slic
     return np.asarray(normalize(means[0] - means[1]), np.float64)
 
 
-def _with_columns(table: pd.DataFrame, intervals: Sequence[CosineInterval]) -> pd.DataFrame:
-    return table.assign(**dict(zip(CosineInterval._fields, map(list, zip(*intervals)))))
-
-
-def _differences(
-    text: CosineIntervals, read: ScorePass, axis: Floats, column: str, where: Mapping[str, Any]
-) -> list[pd.DataFrame]:
-    """A table for each pair of labels."""
-    counts, clusters = read.counts()
-    labels, pairs = read.units.labels, list(combinations(np.unique(read.units.label).tolist(), 2))
-    tested, priors = [], []
-    for one, two in pairs:
-        enough = np.minimum(clusters[:, one], clusters[:, two]) >= text.min_clusters
-        tested.append(enough & (counts[:, one] + counts[:, two] >= text.min_count))
-        at = {labels[one]: 0.5, labels[two]: -0.5}
-        priors.append(step_precision(text.fitted, column, at, text.language, where)[read.ids])
+def _differences(request: Request, axis: tuple[Pole, Pole], free: Embeddings) -> pd.DataFrame:
+    """A row for each word and pair of labels."""
+    text, direction = request.read(free), _direction(free, axis, request.language, 0)
+    counts, clusters = text.counts()
+    pairs = list(combinations(np.unique(request.units.label).tolist(), 2))
+    tested = [request.enough(counts[:, pair].sum(1), clusters[:, pair].min(1)) for pair in pairs]
+    priors = [request.precision(*pair) for pair in pairs]
 
     def find(table: ScoreTable) -> list[AxisDifference | None]:
         return [
-            axis_difference(table, *pair, axis, float(prior[table.word])) if enough[table.word] else None
+            axis_difference(table, *pair, direction, float(prior[table.word])) if enough[table.word] else None
             for pair, enough, prior in zip(pairs, tested, priors)
         ]
 
-    differences = np.full((len(read.ids), len(pairs), 3), np.nan)
+    differences = np.full((len(request.ids), len(pairs), 3), np.nan)
     chosen = np.flatnonzero(np.any(tested, axis=0)).tolist()
-    for word, results in zip(chosen, read.run(chosen, find)):
+    for word, results in zip(chosen, text.run(chosen, find)):
         for place, result in enumerate(results):
             if result is not None:
                 differences[word, place] = result
-    names = text.fitted.rows.vocabularies[text.language].words
     frames = []
-    for place, (one, two) in enumerate(pairs):
-        frame: dict[str, Any] = {"word": [names[i] for i in read.ids], column: f"{labels[one]} – {labels[two]}"}
-        frame |= _student_columns(differences[:, place], text.interval)
-        frame |= {"n": counts[:, one] + counts[:, two], "clusters": clusters[:, one] + clusters[:, two]}
-        frames.append(pd.DataFrame(frame))
-    return frames
+    for place, pair in enumerate(pairs):
+        estimate, error, freedom = differences[:, place].T
+        width = stats.t.ppf(0.5 + request.options.interval / 2, freedom) * error
+        p = student_p(differences[:, place])
+        columns = {"word": request.words(), request.column: request.name(pair), "estimate": estimate, "se": error}
+        columns |= {"lower": estimate - width, "upper": estimate + width, "z": estimate / error}
+        columns |= {"p": p, "p_adjusted": adjust_p(p)}
+        columns |= {"n": counts[:, pair].sum(1), "clusters": clusters[:, pair].sum(1)}
+        frames.append(pd.DataFrame(columns))
+    # sorted by their old numbers, all rows of a word stand together
+    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
 
 
 def student_p(differences: Floats) -> Floats:
@@ -257,9 +175,77 @@ def student_p(differences: Floats) -> Floats:
     return np.asarray(2 * stats.t.sf(abs(differences[..., 0] / differences[..., 1]), differences[..., 2]))
 
 
-def _student_columns(differences: Floats, interval: float) -> dict[str, Any]:
-    estimate, error, freedom = differences.T
-    p = student_p(differences)
-    width = stats.t.ppf(0.5 + interval / 2, freedom) * error
-    ends = {"lower": estimate - width, "upper": estimate + width}
-    return {"estimate": estimate, "se": error, **ends, "z": estimate / error, "p": p, "p_adjusted": adjust_p(p)}
+class CosineInterval(NamedTuple):
+    """A cosine with its interval, and how much text it is from: columns of a table."""
+
+    estimate: float
+    se: float
+    lower: float
+    upper: float
+    n: int
+    clusters: int
+
+
+class CosineIntervals:
+    """Intervals for cosines of some words, where there is enough text."""
+
+    def __init__(self, fitted: Embeddings, options: Options) -> None:
+        self.fitted, self.options, self._z = fitted, options, interval_quantile(options.interval)
+        self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+        self._cluster_of_document = clusters_of(fitted, self.tokens, options.cluster)
+        self.clusters: dict[int, Ints] = {}  # by word, (S) how many use it
+        self.vectors: dict[int, JackknifeVectors] = {}
+
+    def read(self, ids: Sequence[int]) -> None:
+        """Read the text of words."""
+        self.clusters = self._count_clusters(ids)
+        enough = [i for i in ids if any(self._is_enough(i, slice) for slice in range(len(self.fitted.rows.slices)))]
+        if enough:
+            self.vectors = jackknife_vectors(self.fitted, enough, self.language, self.tokens, self.options)
+
+    def _count_clusters(self, ids: Sequence[int]) -> dict[int, Ints]:
+        tokens, slices = self.tokens, self.fitted.rows.slices
+        place = np.full(len(tokens.vocabularies[self.language]), -1, np.int32)
+        place[list(ids)] = np.arange(len(ids))
+        documents = np.flatnonzero(tokens.languages == self.language)
+        clusters, slice = self._cluster_of_document[documents], slices.of_document[documents].astype(np.int64)
+        units = Units.group(documents, clusters, slice, list(map(str, slices.keys)))
+        number = np.repeat(np.arange(len(units)), np.diff(units.start))
+        start, unit, _ = units_with_words(tokens.ids, tokens.offsets, units.documents, number, place, len(ids))
+        word = np.repeat(np.arange(len(ids)), np.diff(start))
+        counts = np.bincount(word * len(slices) + units.label[unit], minlength=len(ids) * len(slices))
+        return dict(zip(ids, counts.reshape(len(ids), len(slices))))
+
+    def _text_size(self, word: int, slice: int) -> tuple[int, int]:
+        """How often a word occurs in a slice, and in how many clusters."""
+        return int(self.fitted.counts[self.language][slice, word]), int(self.clusters[word][slice])
+
+    def _is_enough(self, word: int, slice: int) -> bool:
+        n, clusters = self._text_size(word, slice)
+        return n >= self.options.min_count and clusters >= self.options.min_clusters
+
+    def _of(self, word: int, slice: int) -> tuple[Floats, Floats] | None:
+        """A word's vector in a slice and the influence on it, if there is enough text."""
+        if word not in self.vectors or not self._is_enough(word, slice):
+            return None
+        vectors, influence = self.vectors[word]
+        return vectors[slice], influence[slice]
+
+    def of_pair(self, one: int, two: int, slice: int) -> CosineInterval:
+        """The interval for the cosine of two words; the text is that of the word that has less."""
+        (n, clusters), (n_two, clusters_two) = self._text_size(one, slice), self._text_size(two, slice)
+        first, second = self._of(one, slice), self._of(two, slice)
+        value = None if first is None or second is None else cosine(*first, *second)
+        return self._bound(value, min(n, n_two), min(clusters, clusters_two))
+
+    def with_axis(self, word: int, axis: Floats, slice: int) -> CosineInterval:
+        """The interval for the cosine of a word and an axis, which is held."""
+        vector = self._of(word, slice)
+        value = None if vector is None else cosine(*vector, axis, np.zeros_like(vector[1]))
+        return self._bound(value, *self._text_size(word, slice))
+
+    def _bound(self, value: tuple[float, float] | None, n: int, clusters: int) -> CosineInterval:
+        """A cosine with the ends of its interval, none of which is beyond ±1."""
+        estimate, se = value or (float("nan"), float("nan"))
+        lower, estimate, upper = np.clip([estimate - self._z * se, estimate, estimate + self._z * se], -1, 1).tolist()
+        return CosineInterval(estimate, se, lower, upper, n, clusters)

@@ -1,44 +1,36 @@
 """Words that differ between the values of a column, or move along an ordered one, in a way that would hold in another
 sample: the distance without its noise, an interval, p.
 
-The tests are those of `score_test.py`, on contexts that do not know the labels (`contexts.py`).
-n words, G values.
+The tests are those of `score_test.py`, on contexts that do not know the labels (`contexts.py`). n words, G values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
+from laplex.errors import InputError, check_int, quote
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.contexts import check_pooled, step_precision
-from laplex.inference.contexts import pooled as fit_pooled
-from laplex.inference.findings import (
-    DifferenceTest,
-    Options,
-    Request,
-    TrendTest,
-    adjust_p,
-    list_findings,
-    prepare,
-    rank_findings,
-    run_tests,
-)
-from laplex.inference.statistics import ScorePass
-from laplex.inference.units import Floats, Ints, positions_on_line, warn_of_speakers
+from laplex.inference.contexts import label_free, step_precision
+from laplex.inference.score_test import Finding, Permutations, RotatedTable, find_difference, find_trend, rotate
+from laplex.inference.statistics import ScorePass, ScoreTable
+from laplex.inference.units import Floats, Ints, Options, gather, interval_quantile, warn_of_speakers
+from laplex.questions.change import ordered_column
 from laplex.questions.contrast import compared_values
 from laplex.runtime.display import say
-from laplex.text.tokens import Tokens
+from laplex.text.periods import positions
 
+DEFAULT_PERMUTATIONS = 999
+MAX_CLUSTERS_FOR_PERMUTATION = 2_000  # with more, labels are permuted among the units that have a word
 MAX_VALUES_ON_LINE = 24  # values that drift keeps apart; of more, neighbors are taken together
+ORDERS = {"evidence": ["p", "lower", "estimate", "word"], "estimate": ["lower", "estimate", "word"]}
 
 Rank = Literal["evidence", "estimate"]
 
@@ -47,59 +39,39 @@ def contrast(
     fitted: Embeddings,
     column: str,
     *,
-    cluster: str | None = None,
     words: str | Sequence[str] | None = None,
     values: Sequence[Any] | None = None,
     top: int | None = None,
     joint: bool = False,
     rank: Rank = "evidence",
-    min_clusters: int = 25,
-    min_count: int = 100,
-    interval: float = 0.9,
     permutations: int | None = None,
     pooled: Embeddings | None = None,
-    tokens: Tokens | None = None,
-    language: str | None = None,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
-    **where: Any,
+    **options: Any,
 ) -> pd.DataFrame:
     """Find the words that differ between the values of a column.
 
     Where p comes from:
 
-    - by default from 999 permutations of the labels of clusters, and not by counting them, but as the tail of a smooth
-      curve through them, so that it can be smaller than 1/1000: of a hundred speakers one may have a third of a
-      word's occurrences, and no formula is right for that;
+    - by default from 999 permutations of the labels of clusters, as the tail of a smooth curve through them, so that it
+      can be smaller than 1/1000: of a hundred speakers one may have a third of a word's occurrences, and no formula is
+      right for that;
     - where clusters are more than 2,000, as documents are, in the same way for a word that at most 1,000 of them have,
       among which labels are permuted, and from a formula for more frequent words;
     - from a formula where clusters have several labels; `permutations=0` asks for it;
-    - with `permutations=999`, from that number of labellings by counting: the share under which a word differs as much.
-      This is exact if clusters could have had each other's labels; a word that is clearly more frequent at a value is
-      first made equally frequent, since frequency is no difference.
+    - with `permutations=999`, by counting that number of labellings, which is exact if clusters could have had each
+      other's labels; a word that is clearly more frequent at a value is first made equally frequent.
 
     Args:
         fitted: The model.
         column: The column whose values are compared; vectors need not vary by it.
-        cluster: The column that says who speaks, if the label is the speaker's; without it documents are independent.
-        words: The words to test, which are listed in any case; all others that have enough text are left out.
+        words: The words to test, which are listed in any case; by default all that have enough text.
         values: The only values compared, if given.
         top: How many rows are given back.
-        joint: Whether to test all values at once, one row a word, rather than each pair of values. Values that fewer
-            than `min_clusters` clusters have are left out.
+        joint: Whether to test all values that `min_clusters` clusters have at once, rather than each pair of values.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
-        min_clusters: The clusters (or documents) that must use a word at each value.
-        min_count: How often a word must occur at the values compared.
-        interval: The share of samples in which "lower" and "upper" hold the distance.
         permutations: How many labellings are counted; see above.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
-        tokens: The text, if it is no longer where the model was fitted on it.
-        language: The language, if the model has several.
-        seed: Of everything that is drawn by chance.
-        threads: How many threads read the text; all processors by default.
-        quiet: Whether to say nothing on the way.
-        **where: Values of other columns, to which the text is restricted.
+        **options: Those of `Options`, such as `cluster`, and values of other columns, to which the text is restricted.
 
     Returns:
         A row for each word and pair of values (or each word). "estimate" is the distance of the word's vectors without
@@ -110,66 +82,51 @@ def contrast(
     Example:
         contrast(fitted, "party", cluster="senator")
     """
-    options = Options(cluster, words, top, min_clusters, min_count, interval, permutations, rank, seed, threads, quiet)
-    request = prepare(fitted, column, options, tokens, language, where)
-    if cluster is None:
-        warn_of_speakers(request.tokens, column)
-    present = np.unique(request.units.label).tolist()
-    named = compared_values([request.units.labels[i] for i in present], column, values)
-    labels = [i for i in present if request.units.labels[i] in named]
+    request = Request(fitted, column, options, words, permutations, rank, top)
+    units = request.units
+    warn_of_speakers(request.tokens, request.options.cluster, [column])
+    present = np.unique(units.label).tolist()
+    named = compared_values([units.labels[i] for i in present], column, values)
+    labels = [i for i in present if units.labels[i] in named]
     text = request.read(pooled)
-    return rank_findings(
-        request, _all_at_once(request, text, labels) if joint else _pair_by_pair(request, text, labels)
-    )
-
-
-def _pair_by_pair(request: Request, text: ScorePass, labels: Sequence[int]) -> list[pd.DataFrame]:
-    """A table for every pair of values."""
+    groups = [_large_labels(request, labels)] if joint else [list(pair) for pair in combinations(labels, 2)]
     counts, clusters = text.counts()
-    pairs = [list(pair) for pair in combinations(labels, 2)]
-    tests = [_difference_test(request, pair, counts[:, pair], clusters[:, pair]) for pair in pairs]
+    tests = [_difference_test(request, group, counts[:, group], clusters[:, group]) for group in groups]
     request.say_untested(np.any([test.tested for test in tests], axis=0), " at a value")
     frames = []
-    for pair, findings in zip(pairs, run_tests(text, tests)):
-        count, users = counts[:, pair], clusters[:, pair]
-        each = {"count_one": count[:, 0], "count_two": count[:, 1]}
-        each |= {"clusters_one": users[:, 0], "clusters_two": users[:, 1]}
-        name = " – ".join(request.units.labels[label] for label in pair)
-        frames.append(list_findings(request, name, findings, count.sum(1), users.min(1), **each))
-    return frames
+    for group, findings in zip(groups, run_tests(text, tests)):
+        count, users = counts[:, group], clusters[:, group]
+        frame = request.table("all" if joint else request.name(group), findings, count.sum(1), users.min(1))
+        if not joint:
+            frame[["count_one", "count_two"]], frame[["clusters_one", "clusters_two"]] = count, users
+        frames.append(frame)
+    return request.ranked(frames)
 
 
-def _all_at_once(request: Request, text: ScorePass, labels: Sequence[int]) -> list[pd.DataFrame]:
-    """One table, of all values that enough clusters have."""
+def _large_labels(request: Request, labels: list[int]) -> list[int]:
+    """The labels that enough clusters have, if these are two or more; else all."""
     units, least = request.units, request.options.min_clusters
     sizes = np.bincount(units.label, minlength=len(units.labels))
     large = [label for label in labels if sizes[label] >= least]
     if len(large) < 2:
-        large = list(labels)
-    elif left := [units.labels[label] for label in labels if sizes[label] < least]:
+        return labels
+    if left := [units.labels[label] for label in labels if sizes[label] < least]:
         say(f"left out, with under {least} clusters: {', '.join(left)}", quiet=request.options.quiet)
-    counts, clusters = (numbers[:, large] for numbers in text.counts())
-    test = _difference_test(request, large, counts, clusters)
-    request.say_untested(test.tested, " at a value")
-    (findings,) = run_tests(text, [test])
-    return [list_findings(request, "all", findings, counts.sum(1), clusters.min(1))]
+    return large
 
 
-def _difference_test(request: Request, labels: list[int], counts: Ints, clusters: Ints) -> DifferenceTest:
+def _difference_test(request: Request, labels: list[int], counts: Ints, clusters: Ints) -> WordTest:
     """The test between some values, for the words that have enough text at them."""
-    units, options = request.units, request.options
-    tested = (clusters.min(1) >= options.min_clusters) & (counts.sum(1) >= options.min_count)
-    priors = {
-        (one, two): _precision(request, {units.labels[labels[one]]: 0.5, units.labels[labels[two]]: -0.5})
-        for one, two in combinations(range(len(labels)), 2)
-    }
+    units, seed = request.units, [request.options.seed, 5, *labels]
+    pairs = list(combinations(range(len(labels)), 2))
+    priors = {(one, two): request.precision(labels[one], labels[two]) for one, two in pairs}
     places = np.searchsorted(labels, units.label[np.isin(units.label, labels)])
-    return DifferenceTest(labels, tested, priors, request.permute(places, [options.seed, 5, *labels]))
+    permutations = request.permute(places, seed)
 
+    def find(table: RotatedTable, label: Ints, word: int) -> Finding | None:
+        return find_difference(table, label, labels, {pair: float(priors[pair][word]) for pair in pairs}, permutations)
 
-def _precision(request: Request, at: dict[str, float]) -> Floats:
-    """(n) The precision of the prior along a contrast, for each word."""
-    return step_precision(request.fitted, request.column, at, request.language, request.where)[request.ids]
+    return WordTest(request.enough(counts.sum(1), clusters.min(1)), find)
 
 
 def distance(
@@ -179,9 +136,6 @@ def distance(
     along: str,
     *,
     pooled: Embeddings | None = None,
-    tokens: Tokens | None = None,
-    threads: int | None = None,
-    quiet: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
     """Measure how far apart words are across one column, at each value of another, each on its own text.
@@ -192,10 +146,7 @@ def distance(
         across: The column whose values are compared.
         along: The column at each value of which they are.
         pooled: A model of the same text without labels, if there is one.
-        tokens: The text, if it is no longer where the model was fitted on it.
-        threads: How many threads read the text.
-        quiet: Whether to say nothing on the way.
-        **options: Other options of `contrast`, such as `cluster` and `interval`.
+        **options: Those of `Options` and other keywords of `contrast`.
 
     Returns:
         The table of `contrast` with a column for the value of `along`; p is adjusted over all rows.
@@ -203,17 +154,16 @@ def distance(
     Example:
         distance(fitted, ["health", "relief"], across="party", along="period", cluster="senator")
     """
-    tokens = tokens_of(fitted, tokens)
+    tokens, quiet = tokens_of(fitted, options.get("tokens")), options.get("quiet", False)
     if along == across:
         raise InputError(f'across and along are both "{along}": name two columns')
-    pooled = check_pooled(fit_pooled(fitted, tokens, quiet=quiet) if pooled is None else pooled, fitted)
-    shared: dict[str, Any] = {"pooled": pooled, "tokens": tokens, "threads": threads, "quiet": quiet}
+    options |= {"words": words, "tokens": tokens, "pooled": label_free(fitted, tokens, pooled, quiet)}
     frames = []
     for number, value in enumerate(tokens.values(along)):
         if len(np.unique(tokens.codes(across)[tokens.codes(along) == number])) < 2:
             say(f'"{across}" has one value only where "{along}" is {value}: left out', quiet=quiet)
             continue
-        frame = contrast(fitted, across, words=words, **shared, **options, **{along: value})  # type: ignore[arg-type]
+        frame = contrast(fitted, across, **options, **{along: value})  # type: ignore[arg-type]
         frame.insert(2, along, value)
         frames.append(frame)
     if not frames:
@@ -230,49 +180,30 @@ def drift(
     fitted: Embeddings,
     column: str,
     *,
-    cluster: str | None = None,
     words: str | Sequence[str] | None = None,
     top: int | None = None,
     rank: Rank = "evidence",
-    min_clusters: int = 25,
-    min_count: int = 100,
-    interval: float = 0.9,
     permutations: int | None = None,
     pooled: Embeddings | None = None,
-    tokens: Tokens | None = None,
-    language: str | None = None,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
-    **where: Any,
+    **options: Any,
 ) -> pd.DataFrame:
     """Find the words that move along an ordered column.
 
     The line is straight in the numbers that the values are, in the middles of the periods that they name, or in their
     order (if there is a Chain along them). Of more than 24 values, neighbors are taken together. A cluster may have
-    text at several values: its text counts as one piece of evidence, and p comes from a formula.
-
-    What happened once counts as documents do: that a word has another meaning in a year is no evidence about what
-    years do to words.
+    text at several values: its text counts as one piece of evidence, and p comes from a formula. What happened once
+    counts as documents do: that a word has another meaning in a year is no evidence about what years do to words.
 
     Args:
         fitted: The model.
         column: The ordered column.
-        cluster: The column that says who speaks; without it documents are independent.
         words: The words to test, which are listed in any case; by default all that have enough text.
         top: How many rows are given back.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
-        min_clusters: The clusters (or documents) that must use a word, at all values together.
-        min_count: How often a word must occur.
-        interval: The share of samples in which "lower" and "upper" hold the distance.
         permutations: How many labellings are counted; see `contrast`.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
-        tokens: The text, if it is no longer where the model was fitted on it.
-        language: The language, if the model has several.
-        seed: Of everything that is drawn by chance.
-        threads: How many threads read the text; all processors by default.
-        quiet: Whether to say nothing on the way.
-        **where: Values of other columns, to which the text is restricted.
+        **options: Those of `Options` (`min_clusters` and `min_count` are for all values together), and values of other
+            columns, to which the text is restricted.
 
     Returns:
         A row for each word. "estimate" is how far the line leads from the first value to the last, without noise; the
@@ -281,49 +212,188 @@ def drift(
     Example:
         drift(fitted, "year", cluster="senator")
     """
-    options = Options(cluster, words, top, min_clusters, min_count, interval, permutations, rank, seed, threads, quiet)
-    request = prepare(fitted, column, options, tokens, language, where)
-    values, sizes = _values_and_sizes(request)
+    request = Request(fitted, column, options, words, permutations, rank, top)
+    units = request.units
+    present, label = np.unique(units.label, return_inverse=True)
+    values = [units.labels[i] for i in present]
     line = positions_on_line(fitted, column, values)
     x = (line - line[0]) / (line[-1] - line[0]) - 0.5
-    if cluster is None:
-        warn_of_speakers(request.tokens, column)
-    prior = _precision(request, dict(zip(values, x.tolist())))
-    request, x = _merge_neighbors(request, values, x, sizes)
+    warn_of_speakers(request.tokens, request.options.cluster, [column])
+    prior = request.step_precision(dict(zip(values, x.tolist())))
+    lengths = np.diff(request.tokens.offsets)[units.documents]
+    sizes = np.bincount(np.repeat(label, np.diff(units.start)), lengths).astype(np.int64)
+    bins = _bins(sizes)
+    x = np.bincount(bins, sizes * x) / np.bincount(bins, sizes)
+    request.units = units = units.relabel(bins[label], [str(number) for number in range(len(x))])
     text = request.read(pooled)
-    n, clusters = text.counts()[0].sum(1), _clusters_of_words(text)
-    tested = (n >= min_count) & (clusters >= min_clusters)
+    n, clusters = text.counts()[0].sum(1), text.cluster_counts()
+    tested = request.enough(n, clusters)
     request.say_untested(tested)
-    permuted = request.permute(request.units.label, [seed, 7])
-    (findings,) = run_tests(text, [TrendTest(x, float(np.var(x[request.units.label])), tested, prior, permuted)])
-    return rank_findings(request, [list_findings(request, f"{values[0]} – {values[-1]}", findings, n, clusters)])
+    permuted = request.permute(units.label, [request.options.seed, 7])
+    variance = float(np.var(x[units.label]))  # which does not depend on who has which label
+
+    def find(table: RotatedTable, label: Ints, word: int) -> Finding | None:
+        return find_trend(table, label, x, variance, float(prior[word]), permuted)
+
+    (findings,) = run_tests(text, [WordTest(tested, find)])
+    return request.ranked([request.table(f"{values[0]} – {values[-1]}", findings, n, clusters)])
 
 
-def _values_and_sizes(request: Request) -> tuple[list[str], Ints]:
-    """The values that occur, in order, and the tokens of each."""
-    units, tokens = request.units, request.tokens
-    label = np.repeat(units.label, np.diff(units.start))
-    size = np.bincount(label, np.diff(tokens.offsets)[units.documents], len(units.labels)).astype(np.int64)
-    present = np.unique(units.label)
-    return [units.labels[i] for i in present], size[present]
+def positions_on_line(fitted: Embeddings, column: str, values: list[str]) -> Floats:
+    """(G) Numbers for the values of an ordered column: what they are, the middles of periods, or their order.
+
+    A column that is neither numbers nor time needs a Chain in the prior.
+    """
+    line = positions(values)
+    if line is not None:
+        return line
+    if column not in fitted.columns:
+        raise InputError(
+            f'"{column}" has no order: its values {quote(values, 4)} are not all numbers or all periods of time'
+        )
+    ordered_column(fitted, column)
+    return np.arange(len(values), dtype=np.float64)
 
 
-def _merge_neighbors(request: Request, values: Sequence[str], x: Floats, sizes: Ints) -> tuple[Request, Floats]:
-    """Units labeled by the values that occur, or by stretches of them with much the same text; and where they lie."""
-    bins: NDArray[np.int64] = np.arange(len(values))
-    if len(values) > MAX_VALUES_ON_LINE:
-        middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-        bins = np.unique((middle * MAX_VALUES_ON_LINE).astype(np.int64), return_inverse=True)[1]
-    at = np.bincount(bins, sizes * x) / np.bincount(bins, sizes)
-    place = np.full(len(request.units.labels), -1)
-    place[np.unique(request.units.label)] = bins
-    names = [str(number) for number in range(len(at))]
-    return replace(request, units=request.units.relabel(place[request.units.label], names)), at
+def _bins(sizes: Ints) -> Ints:
+    """(G) The bin of each value: its own, or if there are many, one of neighbors that have much the same text."""
+    if len(sizes) <= MAX_VALUES_ON_LINE:
+        return np.arange(len(sizes))
+    middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    return np.unique((middle * MAX_VALUES_ON_LINE).astype(np.int64), return_inverse=True)[1]
 
 
-def _clusters_of_words(text: ScorePass) -> Ints:
-    """(n) In how many clusters each word occurs."""
-    size = int(text.units.cluster.max()) + 1
-    word = np.repeat(np.arange(len(text.ids)), np.diff(text.start))
-    cells = np.unique(word * size + text.units.cluster[text.unit])
-    return np.bincount(cells // size, minlength=len(text.ids))
+class Request:
+    """A question about a column, as the user asked it, checked: the units it labels, and the words to be tested."""
+
+    def __init__(
+        self,
+        fitted: Embeddings,
+        column: str,
+        keywords: Mapping[str, Any],
+        words: str | Sequence[str] | None,
+        permutations: int | None,
+        rank: str = "evidence",
+        top: int | None = None,
+    ) -> None:
+        self.fitted, self.column, self.rank = fitted, column, rank
+        self.options, self.where = options, where = Options.split(keywords)
+        if rank not in tuple(ORDERS):
+            raise InputError(f'rank="{rank}" is unknown: write "evidence" or "estimate"')
+        self.top = None if top is None else check_int("top", top)
+        self.permutations = None if permutations is None else check_int("permutations", permutations, 0)
+        self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+        self.units = gather(self.tokens, column, options.cluster, self.language, where)
+        if permutations and not self.units.nested:
+            raise InputError(
+                f'a value of "{options.cluster}" has several values of "{column}", so labels cannot be exchanged '
+                "between them: leave out permutations="
+            )
+        self.named = words is not None
+        if words is not None:
+            self.ids = fitted.ids(words, self.language)
+        else:
+            self.ids = np.flatnonzero(fitted.counts[self.language].sum(0) >= options.min_count).tolist()
+        if not self.ids:
+            raise InputError(f"no word occurs {options.min_count} times: lower min_count")
+
+    def permutation_counts(self) -> tuple[int, int]:
+        """How often labels are permuted among all units, and among the units that have a word."""
+        if self.permutations is not None or not self.units.nested:
+            return self.permutations or 0, 0
+        few = len(self.units) <= MAX_CLUSTERS_FOR_PERMUTATION
+        return (DEFAULT_PERMUTATIONS, 0) if few else (0, DEFAULT_PERMUTATIONS)
+
+    def permute(self, label: Ints, seed: Sequence[int]) -> Permutations:
+        """Permutations of the labels of units."""
+        count, among_owners = self.permutation_counts()
+        labellings = np.tile(label.astype(np.int16), (count, 1))
+        np.random.default_rng(seed).permuted(labellings, axis=1, out=labellings)
+        return Permutations(labellings, self.permutations is not None, among_owners, seed)
+
+    def read(self, pooled: Embeddings | None) -> ScorePass:
+        """The text, made ready; contexts without labels are fitted if none are given."""
+        free = label_free(self.fitted, self.tokens, pooled, self.options.quiet)
+        row_per_unit = self.permutation_counts()[0] > 0
+        return ScorePass(self.tokens, self.units, free, self.ids, self.language, self.options, row_per_unit)
+
+    def enough(self, counts: Ints, clusters: Ints) -> NDArray[np.bool_]:
+        """(n) Which words occur often enough, in enough clusters."""
+        return (counts >= self.options.min_count) & (clusters >= self.options.min_clusters)
+
+    def say_untested(self, tested: NDArray[np.bool_], where: str = "") -> None:
+        """Report how many words have too little text, if none are asked for by name."""
+        options, left = self.options, len(self.ids) - int(tested.sum())
+        if not self.named and left:
+            who = f'values of "{options.cluster}"' if options.cluster else "documents"
+            say(
+                f"{left:,} of {len(self.ids):,} words are not tested: under {options.min_count} occurrences or "
+                f"{options.min_clusters} {who}{where}",
+                quiet=options.quiet,
+            )
+
+    def step_precision(self, at: Mapping[str, float]) -> Floats:
+        """(n) The precision of the prior for each word, if its vectors at some values move by given amounts."""
+        return step_precision(self.fitted, self.column, at, self.language, self.where)[self.ids]
+
+    def precision(self, one: int, two: int) -> Floats:
+        """(n) The precision of the prior of the contrast of two labels, for each word."""
+        return self.step_precision({self.units.labels[one]: 0.5, self.units.labels[two]: -0.5})
+
+    def name(self, labels: Sequence[int]) -> str:
+        """What the column of the table says of a pair of labels."""
+        return " – ".join(self.units.labels[label] for label in labels)
+
+    def words(self) -> list[str]:
+        """The words to be tested."""
+        names = self.fitted.rows.vocabularies[self.language].words
+        return [names[i] for i in self.ids]
+
+    def table(self, name: str, findings: Mapping[int, Finding], n: Ints, clusters: Ints) -> pd.DataFrame:
+        """A row for each word; `name` says between which values. p is not adjusted yet."""
+        p, squares = np.full(len(self.ids), np.nan), np.full((5, len(self.ids)), np.nan)
+        z = interval_quantile(self.options.interval)
+        for word, (p_of_word, effect) in findings.items():
+            p[word] = p_of_word
+            squares[:, word] = effect.square, *effect.bounds(1.0), *effect.bounds(z)
+        estimate, least, most, lower, upper = np.sqrt(np.maximum(squares, 0.0))
+        columns = {"word": self.words(), self.column: name, "estimate": estimate, "se": (most - least) / 2}
+        columns |= {"lower": lower, "upper": upper, "p": p, "p_adjusted": np.nan, "n": n, "clusters": clusters}
+        return pd.DataFrame(columns)
+
+    def ranked(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        """All rows with p adjusted over them, in the order asked for. Words that are not named need a p."""
+        if not self.named:
+            frames = [frame[frame["p"].notna()] for frame in frames]
+        table = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
+        table = table.assign(p_adjusted=adjust_p(table["p"].to_numpy()))
+        by = ORDERS[self.rank]
+        table = table.sort_values(by, ascending=[name in ("p", "word") for name in by], kind="stable")
+        return table.head(len(table) if self.top is None else self.top).reset_index(drop=True)
+
+
+class WordTest(NamedTuple):
+    """A question that is asked of the table of some words (n), its labels, and the number of the word."""
+
+    tested: NDArray[np.bool_]
+    find: Callable[[RotatedTable, Ints, int], Finding | None]
+
+
+def run_tests(text: ScorePass, tests: Sequence[WordTest]) -> list[dict[int, Finding]]:
+    """For each test, the findings of the words that can be tested."""
+
+    def find(table: ScoreTable) -> list[Finding | None]:
+        rotated = rotate(table)
+        return [test.find(rotated, table.label, table.word) if test.tested[table.word] else None for test in tests]
+
+    chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
+    found = list(zip(chosen, text.run(chosen, find)))
+    return [{word: finding for word, results in found if (finding := results[place])} for place in range(len(tests))]
+
+
+def adjust_p(p: Floats) -> Floats:
+    """p after Benjamini and Hochberg, over all that are known; the others stay unknown."""
+    adjusted, known = np.full(len(p), np.nan), np.isfinite(p)
+    if known.any():
+        adjusted[known] = stats.false_discovery_control(p[known])
+    return adjusted

@@ -16,8 +16,8 @@ D dimensions, M documents.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,10 @@ from scipy import linalg
 from scipy.special import expit
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError, check_int
-from laplex.fitting.provenance import tokens_of
+from laplex.errors import InputError
 from laplex.inference.conditional import CURVATURE_CONTEXTS, BlockContexts, Maximum, find_maxima, make_blocks
-from laplex.inference.statistics import ContextReader, Contexts, starts_of, units_with_words
-from laplex.inference.units import Floats, Ints, interval_quantile
+from laplex.inference.statistics import ContextReader, Contexts, starts_of
+from laplex.inference.units import Floats, Ints, Options
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import bar
 from laplex.text.tokens import Tokens
@@ -44,8 +43,7 @@ MAX_NUMBERS_PER_WORD = 6_000  # in all its vectors
 MAX_NOISE_SHARE = 0.9  # of a vector's squared length, beyond which nothing is said about its direction
 
 
-@dataclass(frozen=True, eq=False)
-class JackknifeVectors:
+class JackknifeVectors(NamedTuple):
     """The vectors of a word by slice, and the influence of each cluster on them."""
 
     vectors: Floats  # (S, D)
@@ -53,27 +51,18 @@ class JackknifeVectors:
 
 
 def jackknife_vectors(
-    fitted: Embeddings,
-    ids: Sequence[int],
-    language: int,
-    tokens: Tokens,
-    cluster: str | None,
-    *,
-    seed: int = 1,
-    threads: int | None = None,
-    quiet: bool = False,
+    fitted: Embeddings, ids: Sequence[int], language: int, tokens: Tokens, options: Options
 ) -> dict[int, JackknifeVectors]:
     """The vectors of words at the maximum, with the influence of the values of a column, or of documents."""
-    units = _divide(fitted, tokens, language, clusters_of(fitted, tokens, cluster), seed)
-    reader = ContextReader(tokens, units.of_document, len(units.cluster), fitted, language, seed=seed, threads=threads)
+    jackknife = _Jackknife(fitted, language, tokens, options)
     size = WORDS_PER_BATCH
-    if not reader.text.sums_window:
-        per_word = 8 * len(units.cluster) * len(tokens.vocabularies[language])
+    if not jackknife.reader.text.sums_window:
+        per_word = 8 * len(jackknife.cluster) * len(tokens.vocabularies[language])
         size = min(size, max(1, CONTEXT_WORD_BYTES // per_word))
     result: dict[int, JackknifeVectors] = {}
-    with bar("sampling", quiet=quiet) as progress:
+    with bar("sampling", quiet=options.quiet) as progress:
         for first in range(0, len(ids), size):
-            for word, vectors in _read_batch(fitted, ids[first : first + size], language, units, reader):
+            for word, vectors in jackknife.read(ids[first : first + size]):
                 result[word] = vectors
                 progress.update(len(result) / len(ids), f"{len(result):,} of {len(ids):,} words")
     return result
@@ -105,67 +94,94 @@ def cosine(one: Floats, influence_one: Floats, two: Floats, influence_two: Float
 
 
 @dataclass(frozen=True, eq=False)
-class _SliceClusters:
-    """Clusters in slices as units: those of slice s are numbers start[s] to start[s + 1]."""
+class _SliceContexts(Contexts):
+    """The contexts of a slice, sorted by unit, of which the first is number `first`."""
 
-    of_document: Ints  # (M)
-    start: Ints  # (S + 1)
-    cluster: Ints  # (U)
-    clusters: int
+    start: Ints = field(kw_only=True)  # where those of each unit of the slice begin
+    first: int = field(kw_only=True)
 
 
-def _divide(fitted: Embeddings, tokens: Tokens, language: int, cluster: Ints, seed: int) -> _SliceClusters:
-    names, group = np.unique(cluster, return_inverse=True)
-    most = MAX_GROUPS
-    if not Likelihood.of(fitted.settings["model"]["likelihood"]).context_is_window_sum:
-        size = 4 * len(fitted.rows.vocabularies[language]) * fitted.dimensions
-        most = min(max(CONTEXT_WORD_BYTES // size, MIN_GROUPS), MAX_GROUPS)
-    clusters = min(len(names), most)
-    if len(names) > most:
-        group = np.random.default_rng([seed, 8]).permutation(len(names))[group] % most
-    slices = fitted.rows.slices
-    is_read = tokens.languages == language
-    cell = slices.of_document.astype(np.int64) * clusters + group
-    cells = np.unique(cell[is_read])
-    # documents of other languages are not read: any number will do for them
-    unit = np.where(is_read, np.searchsorted(cells, cell), 0)
-    start = np.searchsorted(cells, np.arange(len(slices) + 1) * clusters)
-    return _SliceClusters(unit, start, cells % clusters, clusters)
+_ByCell = Mapping[tuple[int, int], _SliceContexts]  # by word and slice
+_CurvatureRows = tuple[int, Floats]  # which vector, and rows whose products with themselves are part of its curvature
 
 
-def _read_batch(
-    fitted: Embeddings, ids: Sequence[int], language: int, units: _SliceClusters, reader: ContextReader
-) -> Iterator[tuple[int, JackknifeVectors]]:
-    blocks = make_blocks(fitted, language, [[i] for i in ids])
-    largest = max(block.vectors.size for block in blocks)
-    if largest > MAX_NUMBERS_PER_WORD:
-        raise InputError(
-            f"a word has {largest:,} numbers in all its slices together, more than the {MAX_NUMBERS_PER_WORD:,} that "
-            "intervals can be computed for: fit a model with fewer slices or dimensions"
-        )
-    words = sorted({cell.word for block in blocks for cell in block.cells})
-    by_word = zip(words, reader.contexts(words))
-    occurrences = {(w, s): part for w, parts in by_word for s, part in enumerate(_join_units(parts, units))}
-    background = _join_units(_thin(reader.background()), units)
-    negatives = {word: float(reader.negatives[word]) for word in words}
-    text = BlockContexts(
-        {key: part.contexts for key, part in occurrences.items()}, [part.contexts for part in background], negatives
-    )
-    for first in range(0, len(blocks), BLOCKS_PER_TILE):
-        for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
-            influence = _influence(maximum, occurrences, background, negatives, units)
-            place = maximum.block.place[0]
-            yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
+class _Jackknife:
+    """Clusters in slices as units, of which those of slice s are numbers start[s] to start[s + 1], and their text."""
 
+    def __init__(self, fitted: Embeddings, language: int, tokens: Tokens, options: Options) -> None:
+        self.fitted, self.language = fitted, language
+        names, group = np.unique(clusters_of(fitted, tokens, options.cluster), return_inverse=True)
+        most = MAX_GROUPS
+        if not Likelihood.of(fitted.settings["model"]["likelihood"]).context_is_window_sum:
+            size = 4 * len(fitted.rows.vocabularies[language]) * fitted.dimensions
+            most = min(max(CONTEXT_WORD_BYTES // size, MIN_GROUPS), MAX_GROUPS)
+        if len(names) > most:
+            group = np.random.default_rng([options.seed, 8]).permutation(len(names))[group] % most
+        self.clusters = min(len(names), most)
+        slices, is_read = fitted.rows.slices, tokens.languages == language
+        cell = slices.of_document.astype(np.int64) * self.clusters + group
+        cells = np.unique(cell[is_read])
+        self.start = np.searchsorted(cells, np.arange(len(slices) + 1) * self.clusters)
+        self.cluster = cells % self.clusters  # (U)
+        # documents of other languages are not read: any number will do for them
+        unit = np.where(is_read, np.searchsorted(cells, cell), 0)
+        self.reader = ContextReader(tokens, unit, len(cells), fitted, language, options)
 
-@dataclass(frozen=True, eq=False)
-class _SliceContexts:
-    """The contexts of a slice, sorted by unit."""
+    def read(self, ids: Sequence[int]) -> Iterator[tuple[int, JackknifeVectors]]:
+        """The vectors of words whose contexts are in memory together."""
+        blocks = make_blocks(self.fitted, self.language, [[i] for i in ids])
+        largest = max(block.vectors.size for block in blocks)
+        if largest > MAX_NUMBERS_PER_WORD:
+            raise InputError(
+                f"a word has {largest:,} numbers in all its slices together, more than the {MAX_NUMBERS_PER_WORD:,} "
+                "that intervals can be computed for: fit a model with fewer slices or dimensions"
+            )
+        words = sorted({cell.word for block in blocks for cell in block.cells})
+        by_word = zip(words, map(self._join_units, self.reader.contexts(words)))
+        occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
+        background = self._join_units(_thin(self.reader.background))
+        text = BlockContexts(occurrences, background, {word: float(self.reader.negatives[word]) for word in words})
+        for first in range(0, len(blocks), BLOCKS_PER_TILE):
+            for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
+                influence = self._influence(maximum, occurrences, background)
+                place = maximum.block.place[0]
+                yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
 
-    contexts: Contexts
-    weight: NDArray[np.float32]  # (m)
-    start: Ints  # where those of each unit of the slice begin
-    first: int  # unit of the slice
+    def _join_units(self, parts: Sequence[Contexts]) -> list[_SliceContexts]:
+        """The contexts of each slice, from those of each unit."""
+        joined = []
+        for first, last in zip(self.start.tolist(), self.start[1:].tolist()):
+            inside = parts[first:last]
+            vectors = np.concatenate([parts[0].vectors[:0], *(part.vectors for part in inside)])
+            weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
+            start = starts_of(np.array([len(part) for part in inside], np.int64))
+            weight = np.concatenate([np.empty(0, np.float32), *weights])
+            joined.append(_SliceContexts(vectors, weight, start=start, first=first))
+        return joined
+
+    def _influence(self, maximum: Maximum, occurrences: _ByCell, background: Sequence[_SliceContexts]) -> Floats:
+        """(n, C, D) The influence of each cluster on each vector."""
+        block, (count, size) = maximum.block, maximum.point.shape
+        scores = np.zeros((self.clusters, count, size))
+        curvature = np.zeros((count, size, size))
+        curvature_rows: list[list[_CurvatureRows]] = [[] for _ in range(self.clusters)]
+        for cell in block.cells:
+            vector, negatives = maximum.point[cell.place], float(self.reader.negatives[cell.word])
+            sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives)
+            for part, sign, rate in sides:
+                residual = expit(-sign * (part.vectors @ vector.astype(np.float32)))
+                pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
+                rows, start = _curvature_rows(part, rate * bend)
+                curvature[cell.place] += rows.T @ rows
+                for i, c in enumerate(self.cluster[part.first : part.first + len(start) - 1].tolist()):
+                    inside = slice(*part.start[i : i + 2])
+                    scores[c, cell.place] += sign * rate * (pull[inside] @ part.vectors[inside])
+                    curvature_rows[c].append((cell.place, rows[start[i] : start[i + 1]]))
+        inverse = linalg.cho_solve(linalg.cho_factor(block.hessian(curvature)), np.eye(count * size))
+        influence = np.zeros((self.clusters, count, size))
+        for c in np.flatnonzero(scores.any((1, 2))):
+            influence[c] = _step_without(inverse, curvature_rows[c], scores[c])
+        return influence.transpose(1, 0, 2)
 
 
 def _thin(parts: Sequence[Contexts]) -> list[Contexts]:
@@ -179,62 +195,13 @@ def _thin(parts: Sequence[Contexts]) -> list[Contexts]:
     ]
 
 
-def _join_units(parts: Sequence[Contexts], units: _SliceClusters) -> list[_SliceContexts]:
-    joined = []
-    for first, last in zip(units.start.tolist(), units.start[1:].tolist()):
-        inside = parts[first:last]
-        vectors = np.concatenate([part.vectors for part in inside] or [parts[0].vectors[:0]])
-        weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
-        weight = np.concatenate(weights or [np.empty(0, np.float32)])
-        start = starts_of(np.array([len(part) for part in inside], np.int64))
-        joined.append(_SliceContexts(Contexts(vectors, weight), weight, start, first))
-    return joined
-
-
-_CurvatureRows = tuple[int, Floats]  # which vector, and rows whose products with themselves are part of its curvature
-
-
-def _influence(
-    maximum: Maximum,
-    occurrences: Mapping[tuple[int, int], _SliceContexts],
-    background: Sequence[_SliceContexts],
-    negatives: Mapping[int, float],
-    units: _SliceClusters,
-) -> Floats:
-    """(n, C, D) The influence of each cluster on each vector."""
-    block, (count, size) = maximum.block, maximum.point.shape
-    scores = np.zeros((units.clusters, count, size))
-    curvature = np.zeros((count, size, size))
-    curvature_rows: list[list[_CurvatureRows]] = [[] for _ in range(units.clusters)]
-    for cell in block.cells:
-        vector = maximum.point[cell.place]
-        sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives[cell.word])
-        for part, sign, rate in sides:
-            residual = expit(-sign * (part.contexts.vectors @ vector.astype(np.float32)))
-            pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
-            rows, start = _curvature_rows(part, rate * bend)
-            curvature[cell.place] += rows.T @ rows
-            for i, c in enumerate(units.cluster[part.first : part.first + len(start) - 1].tolist()):
-                inside = slice(*part.start[i : i + 2])
-                scores[c, cell.place] += sign * rate * (pull[inside] @ part.contexts.vectors[inside])
-                curvature_rows[c].append((cell.place, rows[start[i] : start[i + 1]]))
-    inverse = linalg.cho_solve(linalg.cho_factor(block.hessian(curvature)), np.eye(count * size))
-    influence = np.zeros((units.clusters, count, size))
-    for c in np.flatnonzero(scores.any((1, 2))):
-        influence[c] = _step_without(inverse, curvature_rows[c], scores[c])
-    return influence.transpose(1, 0, 2)
-
-
 def _curvature_rows(part: _SliceContexts, bend: NDArray[np.float32]) -> tuple[Floats, Ints]:
-    """(m, D) Rows whose products with themselves are the curvature, and where those of each unit begin.
-
-    Of many contexts, some are chosen in proportion to what they add to it.
-    """
+    """(m, D) Rows whose products with themselves are the curvature (some of many), and where each unit's begin."""
     chance = np.minimum(bend * np.float32(CURVATURE_CONTEXTS / max(float(bend.sum()), 1e-30)), np.float32(1.0))
     if len(bend) <= CURVATURE_CONTEXTS:
         chance = np.ones_like(bend)
     chosen = np.flatnonzero(np.random.default_rng([1, 8]).random(len(bend), np.float32) < chance)
-    rows = part.contexts.vectors[chosen] * np.sqrt(bend[chosen] / chance[chosen])[:, None]
+    rows = part.vectors[chosen] * np.sqrt(bend[chosen] / chance[chosen])[:, None]
     return rows.astype(np.float64), np.searchsorted(chosen, part.start)
 
 
@@ -250,98 +217,3 @@ def _step_without(inverse: Floats, curvature_rows: Sequence[_CurvatureRows], sco
         left[inside] -= rows.T @ (rows @ part[inside])
     solved = np.linalg.solve(left, score[places].reshape(-1))
     return np.asarray((inverse[:, index] @ solved).reshape(score.shape))
-
-
-class CosineInterval(NamedTuple):
-    """A cosine with its interval, and how much text it is from: columns of a table."""
-
-    estimate: float
-    se: float
-    lower: float
-    upper: float
-    n: int
-    clusters: int
-
-
-class CosineIntervals:
-    """Intervals for cosines of some words, where there is enough text."""
-
-    def __init__(
-        self,
-        fitted: Embeddings,
-        cluster: str | None,
-        interval: float,
-        min_clusters: int,
-        min_count: int,
-        tokens: Tokens | None,
-        language: str | None,
-        seed: int,
-        threads: int | None,
-        quiet: bool,
-    ) -> None:
-        self.min_count = check_int("min_count", min_count)
-        self.min_clusters = check_int("min_clusters", min_clusters, 2)
-        self.interval, self.z = interval, interval_quantile(interval)
-        self.fitted, self.cluster = fitted, cluster
-        self.tokens, self.language = tokens_of(fitted, tokens), fitted.language(language)
-        self._cluster_of_document = clusters_of(fitted, self.tokens, cluster)
-        self.options: dict[str, Any] = {"seed": seed, "threads": threads, "quiet": quiet}
-        self.clusters: dict[int, Ints] = {}  # by word, (S) how many use it
-        self.vectors: dict[int, JackknifeVectors] = {}
-
-    def read(self, ids: Sequence[int]) -> None:
-        """Read the text of words."""
-        self.clusters = self._count_clusters(ids)
-        enough = [i for i in ids if any(self._is_enough(i, slice) for slice in range(len(self.fitted.rows.slices)))]
-        if enough:
-            self.vectors = jackknife_vectors(
-                self.fitted, enough, self.language, self.tokens, self.cluster, **self.options
-            )
-
-    def _count_clusters(self, ids: Sequence[int]) -> dict[int, Ints]:
-        tokens, slices = self.tokens, self.fitted.rows.slices
-        place = np.full(len(tokens.vocabularies[self.language]), -1, np.int32)
-        place[list(ids)] = np.arange(len(ids))
-        documents = np.flatnonzero(tokens.languages == self.language)
-        size = int(self._cluster_of_document.max(initial=0)) + 1
-        cell = slices.of_document[documents].astype(np.int64) * size + self._cluster_of_document[documents]
-        order = np.argsort(cell, kind="stable")
-        cells, unit = np.unique(cell[order], return_inverse=True)
-        text = tokens.ids, tokens.offsets, documents[order], unit
-        start, units, _ = units_with_words(*text, place, len(ids))
-        word = np.repeat(np.arange(len(ids)), np.diff(start))
-        counts = np.bincount(word * len(slices) + cells[units] // size, minlength=len(ids) * len(slices))
-        return dict(zip(ids, counts.reshape(len(ids), len(slices))))
-
-    def text_size(self, word: int, slice: int) -> tuple[int, int]:
-        """How often a word occurs in a slice, and in how many clusters."""
-        return int(self.fitted.counts[self.language][slice, word]), int(self.clusters[word][slice])
-
-    def _is_enough(self, word: int, slice: int) -> bool:
-        n, clusters = self.text_size(word, slice)
-        return n >= self.min_count and clusters >= self.min_clusters
-
-    def _of(self, word: int, slice: int) -> tuple[Floats, Floats] | None:
-        """A word's vector in a slice and the influence on it, if there is enough text."""
-        if word not in self.vectors or not self._is_enough(word, slice):
-            return None
-        of_word = self.vectors[word]
-        return of_word.vectors[slice], of_word.influence[slice]
-
-    def of_pair(self, one: int, two: int, slice: int) -> CosineInterval:
-        """The interval for the cosine of two words; the text is that of the word that has less."""
-        sizes = [self.text_size(word, slice) for word in (one, two)]
-        fewest = min(n for n, _ in sizes), min(clusters for _, clusters in sizes)
-        first, second = self._of(one, slice), self._of(two, slice)
-        return self._bound(None if first is None or second is None else cosine(*first, *second), *fewest)
-
-    def with_axis(self, word: int, axis: Floats, slice: int) -> CosineInterval:
-        """The interval for the cosine of a word and an axis, which is held."""
-        size, vector = self.text_size(word, slice), self._of(word, slice)
-        return self._bound(None if vector is None else cosine(*vector, axis, np.zeros_like(vector[1])), *size)
-
-    def _bound(self, value: tuple[float, float] | None, n: int, clusters: int) -> CosineInterval:
-        """A cosine with the ends of its interval, none of which is beyond ±1."""
-        estimate, se = value or (float("nan"), float("nan"))
-        lower, estimate, upper = np.clip([estimate - self.z * se, estimate, estimate + self.z * se], -1, 1).tolist()
-        return CosineInterval(estimate, se, lower, upper, n, clusters)

@@ -1,14 +1,9 @@
 """The posterior of a word's vectors in all its slices together, given the contexts, and what follows from it.
 
 Given the contexts, the vectors of a word are a logistic regression with a Gaussian prior that couples the slices. The
-posterior is nearly Gaussian:
-
-    precision = blocks A_s of the likelihood's curvature in each slice + (L + D of the word's part of the graph) ⊗ I
-
-with the curvature at the maximum (Laplace), or its mean (the nearest Gaussian); see `conditional.py`.
-
-This is not what another sample would show: it says how much the model still does not know under its own assumptions,
-all occurrences independent. For tests and intervals of that kind see `differences.py` and `cosines.py`.
+posterior is nearly Gaussian, with the curvature at its maximum (Laplace) or its mean (the nearest Gaussian); see
+`conditional.py`. It says what the model does not know under its own assumptions, all occurrences independent, and not
+what another sample would show: see `differences.py` and `cosines.py` for that.
 S slices, w words, n vectors (rows that are tied share one), D dimensions.
 """
 
@@ -34,7 +29,7 @@ from laplex.inference.conditional import (
     make_blocks,
 )
 from laplex.inference.statistics import OCCURRENCE_BYTES, ContextReader, Contexts, thread_pool
-from laplex.inference.units import Floats, Ints, interval_quantile
+from laplex.inference.units import Floats, Ints, Options, interval_quantile
 from laplex.runtime.display import bar, say
 from laplex.text.tokens import Slices, Tokens
 
@@ -45,13 +40,10 @@ DISTANCE_DRAWS = 10_000  # of a difference, for the interval of its length
 Center = Literal["mean", "mode"]
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """The joint Gaussian of a word's vectors. `mean[place[s]]` is that of slice s."""
+class _Gaussian:
+    """The joint Gaussian of some vectors, each of which may stand at several places."""
 
-    word: str
-    slices: Slices
-    place: Ints  # (S)
+    place: Ints
     mean: Floats  # (n, D)
     covariance: Floats  # (n D, n D), vectors one after the other
 
@@ -63,12 +55,27 @@ class Posterior:
             seed: Of the draws.
 
         Returns:
-            An array of draws by slices by dimensions.
+            An array of draws by slices by dimensions; of a Joint, of draws by words by slices by dimensions.
 
         Example:
             posterior(fitted, "health")["health"].sample(1000)
         """
-        return _draw(self.mean, self.covariance, count, seed)[:, self.place]
+        if count < 1:
+            raise InputError(f"sample({count}): at least one draw")
+        noise = np.random.default_rng([seed, 6]).standard_normal((count, self.mean.size))
+        draws: Floats = self.mean.reshape(-1) + noise @ np.linalg.cholesky(self.covariance).T
+        return draws.reshape(count, *self.mean.shape)[:, self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(_Gaussian):
+    """The joint Gaussian of a word's vectors. `mean[place[s]]` is that of slice s."""
+
+    word: str
+    slices: Slices
+    place: Ints  # (S)
+    mean: Floats
+    covariance: Floats
 
     def project(self, axis: Sequence[float] | NDArray[Any], *, interval: float = 0.9) -> pd.DataFrame:
         """Compute the product of the word's vector with an axis, in each slice.
@@ -83,10 +90,15 @@ class Posterior:
         Example:
             posterior["health"].project(fitted.vector("rich", party="D") - fitted.vector("poor", party="D"))
         """
-        direction, size, z = self._direction(axis), self.mean.shape[1], interval_quantile(interval)
-        blocks = self.covariance.reshape(len(self.mean), size, len(self.mean), size)
+        size, z = self.mean.shape[1], interval_quantile(interval)
+        try:
+            direction = np.asarray(axis, np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"an axis is a vector of {size} numbers, not {axis!r}: fitted.vector(…) is one") from None
+        if direction.shape != (size,) or not np.isfinite(direction).all():
+            raise InputError(f"an axis is {size} numbers, as a vector has, not an array of shape {direction.shape}")
         estimate = self.mean @ direction
-        se = np.sqrt(np.einsum("d,idie,e->i", direction, blocks, direction))
+        se = np.sqrt(np.einsum("d,idie,e->i", direction, self._blocks(), direction))
         columns = {"estimate": estimate, "se": se, "lower": estimate - z * se, "upper": estimate + z * se}
         frame = pd.DataFrame(list(self.slices.keys), columns=list(self.slices.columns))
         frame.insert(0, "word", self.word)
@@ -95,8 +107,8 @@ class Posterior:
     def distance(self, one: Mapping[str, Any], other: Mapping[str, Any], *, interval: float = 0.9) -> pd.DataFrame:
         """Compute how far apart the word's vectors of two slices are.
 
-        A length is never negative, and that of an uncertain difference is longer than that of its mean: where little is
-        known, this is mostly what the prior says.
+        The length of an uncertain difference is longer than that of its mean: where little is known, this is mostly
+        what the prior says.
 
         Args:
             one: The values of the columns that name a slice.
@@ -112,30 +124,21 @@ class Posterior:
         interval_quantile(interval)
         keys = [self._key(one), self._key(other)]
         i, j = (int(self.place[self.slices.keys.index(key)]) for key in keys)
-        lengths = np.linalg.norm(self._difference_draws(i, j), axis=1)
+        blocks = self._blocks()
+        covariance = blocks[i, :, i] + blocks[j, :, j] - blocks[i, :, j] - blocks[j, :, i]
+        values, axes = np.linalg.eigh(covariance)  # of a strong prior, a difference is certain but for rounding
+        noise = np.random.default_rng([1, 8]).standard_normal((DISTANCE_DRAWS, len(values)))
+        # in the directions of the eigenvectors, on which the length does not depend
+        draws = (self.mean[i] - self.mean[j]) @ axes + noise * np.sqrt(np.maximum(values, 0.0))
+        lengths = np.linalg.norm(draws, axis=1)
         lower, median, upper = np.quantile(lengths, [(1 - interval) / 2, 0.5, (1 + interval) / 2])
         names = {name: a if a == b else f"{a} – {b}" for name, a, b in zip(self.slices.columns, *keys, strict=True)}
         columns = {"estimate": median, "se": lengths.std(ddof=1), "lower": lower, "upper": upper}
         return pd.DataFrame([{"word": self.word, **names, **columns}])
 
-    def _direction(self, axis: Any) -> Floats:
-        size = self.mean.shape[1]
-        try:
-            direction = np.asarray(axis, np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"an axis is a vector of {size} numbers, not {axis!r}: fitted.vector(…) is one") from None
-        if direction.shape != (size,) or not np.isfinite(direction).all():
-            raise InputError(f"an axis is {size} numbers, as a vector has, not an array of shape {direction.shape}")
-        return direction
-
-    def _difference_draws(self, i: int, j: int) -> Floats:
-        """(N, D) Draws of the difference of two vectors, rotated, on which its length does not depend."""
-        size = self.mean.shape[1]
-        blocks = self.covariance.reshape(len(self.mean), size, len(self.mean), size)
-        covariance = blocks[i, :, i] + blocks[j, :, j] - blocks[i, :, j] - blocks[j, :, i]
-        values, axes = np.linalg.eigh(covariance)  # of a strong prior, a difference is certain but for rounding
-        noise = np.random.default_rng([1, 8]).standard_normal((DISTANCE_DRAWS, size))
-        return np.asarray((self.mean[i] - self.mean[j]) @ axes + noise * np.sqrt(np.maximum(values, 0.0)))
+    def _blocks(self) -> Floats:
+        """(n, D, n, D) The covariance by vectors."""
+        return self.covariance.reshape(*self.mean.shape, *self.mean.shape)
 
     def _key(self, values: Mapping[str, Any]) -> tuple[str, ...]:
         """The one slice with these values."""
@@ -145,9 +148,8 @@ class Posterior:
         for name in values:
             if name not in columns:
                 raise InputError(f'vectors do not vary by "{name}"; they vary by: {quote(columns) or "nothing"}')
-        keys = [
-            key for key in self.slices.keys if all(key[columns.index(name)] == str(values[name]) for name in values)
-        ]
+        wanted = {columns.index(name): str(value) for name, value in values.items()}
+        keys = [key for key in self.slices.keys if all(key[place] == value for place, value in wanted.items())]
         if not keys:
             raise InputError(f"there is no slice {dict(values)}; there are {quote(self.slices.keys, 12)}")
         if len(keys) > 1:
@@ -157,7 +159,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint(Mapping[str, Posterior]):
+class Joint(_Gaussian, Mapping[str, Posterior]):
     """The joint Gaussian of the vectors of several words. `joint["health"]` is the Posterior of one of them.
 
     `mean[place[w, s]]` is that of word w in slice s.
@@ -166,23 +168,8 @@ class Joint(Mapping[str, Posterior]):
     words: tuple[str, ...]
     slices: Slices
     place: Ints  # (w, S)
-    mean: Floats  # (n, D)
-    covariance: Floats  # (n D, n D), vectors one after the other
-
-    def sample(self, count: int, seed: int = 1) -> Floats:
-        """Draw the vectors of all words in all slices.
-
-        Args:
-            count: How many draws.
-            seed: Of the draws.
-
-        Returns:
-            An array of draws by words by slices by dimensions.
-
-        Example:
-            posterior(fitted, ["health", "care"], coupled=True).sample(1000)
-        """
-        return _draw(self.mean, self.covariance, count, seed)[:, self.place]
+    mean: Floats
+    covariance: Floats
 
     def __getitem__(self, word: str) -> Posterior:
         if word not in self.words:
@@ -199,51 +186,18 @@ class Joint(Mapping[str, Posterior]):
     def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word: object) -> bool:
-        return word in self.words
-
-
-def _draw(mean: Floats, covariance: Floats, count: int, seed: int) -> Floats:
-    if count < 1:
-        raise InputError(f"sample({count}): at least one draw")
-    noise = np.random.default_rng([seed, 6]).standard_normal((count, mean.size))
-    draws: Floats = mean.reshape(-1) + noise @ np.linalg.cholesky(covariance).T
-    return draws.reshape(count, *mean.shape)
-
 
 @overload
 def posterior(
-    fitted: Embeddings,
-    words: str | Sequence[str],
-    *,
-    coupled: Literal[False] = False,
-    center: Center = ...,
-    memory: float = ...,
-    tokens: Tokens | None = ...,
-    language: str | None = ...,
-    seed: int = ...,
-    threads: int | None = ...,
-    quiet: bool = ...,
+    fitted: Embeddings, words: str | Sequence[str], *, coupled: Literal[False] = False, **options: Any
 ) -> dict[str, Posterior]: ...
 
 
 @overload
-def posterior(
-    fitted: Embeddings,
-    words: str | Sequence[str],
-    *,
-    coupled: Literal[True],
-    center: Center = ...,
-    memory: float = ...,
-    tokens: Tokens | None = ...,
-    language: str | None = ...,
-    seed: int = ...,
-    threads: int | None = ...,
-    quiet: bool = ...,
-) -> Joint: ...
+def posterior(fitted: Embeddings, words: str | Sequence[str], *, coupled: Literal[True], **options: Any) -> Joint: ...
 
 
-def posterior(
+def posterior(  # type: ignore[misc]  # the overloads leave the other keywords to this signature
     fitted: Embeddings,
     words: str | Sequence[str],
     *,
@@ -262,8 +216,7 @@ def posterior(
         fitted: The model.
         words: The words.
         coupled: Whether the vectors of all words move together, as they should if a dictionary joins them
-            (`joined_words` says which those are). Otherwise each word has a posterior of its own, in which all others
-            are held where they are.
+            (`joined_words` says which those are), or each word has a posterior of its own, all others held.
         center: "mean" for the Gaussian nearest to the posterior; "mode" for that at its maximum, which is faster, but
             believes in vectors that are too short where a word is rare.
         memory: How many GB the covariances may take.
@@ -285,7 +238,14 @@ def posterior(
     ids = fitted.ids(words, index)
     blocks = make_blocks(fitted, index, [ids] if coupled else [[i] for i in ids])
     names, slices = fitted.rows.vocabularies[index].words, fitted.rows.slices
-    _check_size(blocks, [names[i] for i in ids], memory)
+    sizes = np.array([block.vectors.size for block in blocks], np.float64)
+    need = 8 * ((sizes**2).sum() + 3 * np.sort(sizes**2)[-BLOCKS_PER_TILE:].sum()) / 2**30  # also on the way to them
+    if not need <= memory:
+        what = f"{blocks[0].vectors.size:,} numbers" if len(blocks) == 1 else f"{len(blocks):,} words"
+        raise InputError(
+            f'the posterior of {what} ("{names[ids[0]]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask '
+            "about fewer words at once, or give more memory"
+        )
     if center not in ("mean", "mode"):
         raise InputError(f'center="{center}": write "mean" or "mode"')
     result: dict[str, Posterior] = {}
@@ -294,9 +254,8 @@ def posterior(
         def report() -> None:
             progress.update(len(result) / len(ids), f"{len(result):,} of {len(ids):,} words")
 
-        reader = ContextReader(
-            tokens, slices.of_document, len(slices), fitted, index, seed=seed, threads=threads, report=report
-        )
+        options = Options(seed=seed, threads=threads)
+        reader = ContextReader(tokens, slices.of_document, len(slices), fitted, index, options, report)
         for block, mean, covariance in _solve_all(blocks, reader, names, center, quiet):
             if coupled:
                 return Joint(tuple(names[i] for i in ids), slices, block.place, mean, covariance)
@@ -304,18 +263,6 @@ def posterior(
             result[name] = Posterior(name, slices, block.place[0], mean, covariance)
             report()
     return {names[i]: result[names[i]] for i in ids}
-
-
-def _check_size(blocks: Sequence[VectorBlock], words: Sequence[str], memory: float) -> None:
-    """Raise InputError if the covariances, and what is needed on the way to them, would not fit into memory."""
-    sizes = np.array([block.vectors.size for block in blocks], np.float64)
-    need = 8 * ((sizes**2).sum() + 3 * np.sort(sizes**2)[-BLOCKS_PER_TILE:].sum()) / 2**30
-    if not need <= memory:
-        what = f"{blocks[0].vectors.size:,} numbers" if len(blocks) == 1 else f"{len(blocks):,} words"
-        raise InputError(
-            f'the posterior of {what} ("{words[0]}" …) needs {need:.3g} GB, more than memory={memory:g}: ask about '
-            "fewer words at once, or give more memory"
-        )
 
 
 class GaussianFit(NamedTuple):
@@ -335,7 +282,7 @@ def _solve_all(
         words = sorted({cell.word for block in batch for cell in block.cells})
         by_word = zip(words, reader.contexts(words))
         occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
-        text = BlockContexts(occurrences, reader.background(), {word: float(reader.negatives[word]) for word in words})
+        text = BlockContexts(occurrences, reader.background, {word: float(reader.negatives[word]) for word in words})
         tiles = [batch[i : i + BLOCKS_PER_TILE] for i in range(0, len(batch), BLOCKS_PER_TILE)]
 
         def work(tile: Sequence[VectorBlock], text: BlockContexts = text) -> list[GaussianFit]:
@@ -351,10 +298,9 @@ def _solve_all(
 
 
 def thin_background(text: BlockContexts, tile: Sequence[VectorBlock]) -> BlockContexts:
-    """As much of the background as these words need.
+    """As much of the background as these words need, which for rare ones is little.
 
-    A position that stands for k others adds k·K·P(w)·σ of what a word does not know to the error of its mean; a tenth
-    is not much. For rare words that leaves few positions.
+    A position that stands for k others adds k·K·P(w)·σ of what a word does not know to the error of its mean.
     """
     rate = max(text.negatives[cell.word] for block in tile for cell in block.cells)
     background = []
@@ -368,10 +314,7 @@ def thin_background(text: BlockContexts, tile: Sequence[VectorBlock]) -> BlockCo
 
 
 def solve(
-    blocks: Sequence[VectorBlock],
-    text: BlockContexts,
-    center: Center = "mean",
-    report: Callable[[], None] = lambda: None,
+    blocks: Sequence[VectorBlock], text: BlockContexts, center: Center, report: Callable[[], None] = lambda: None
 ) -> list[GaussianFit]:
     """The Gaussian of each block, given the contexts."""
     fits = []

@@ -17,10 +17,9 @@ Each d is one Newton step from the pooled vector; q is the precision of the prio
 
 There are two kinds of p. The formula takes the expected noise Σ ‖Y_c‖² out of T; what is left are products of different
 clusters, whose second and third moments are known, and a chi-square with these moments gives p. That is right for
-thousands of documents. Of a hundred speakers one may have a third of a word's occurrences, and the formula rejects 7 to
-9 times in 100 at the 5% level. There T is computed under permuted labels of the clusters, which is exact if clusters
-could have had each other's labels. A labelling under which a label lacks the word has T of 0, the limit of T as the
-label's share goes to 0.
+thousands of documents; of a hundred speakers one may have a third of a word's occurrences, and the formula rejects 7 to
+9 times in 100 at the 5% level. There T is computed under permuted labels of the clusters. A labelling under which a
+label lacks the word has T of 0, the limit of T as the label's share goes to 0.
 
 All is done in the directions of A's eigenvectors, in which L is a vector.
 m rows, D dimensions, G labels, P permutations.
@@ -30,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +40,14 @@ from laplex.inference.statistics import ScoreTable
 from laplex.inference.units import Floats, Ints
 
 LABELS_PER_BATCH = 2**22  # labels of permuted clusters that are held as numbers at once
+MAX_OWNERS_FOR_PERMUTATION = 1_000  # units that have a word; with more, the formula is right
 
+Labellings = NDArray[np.integer]  # (P, m) labels of the rows of a table
 Statistic = Callable[[Floats, Floats], Floats]  # from (P, G, D) U L and (P, G) τ to (P) T
+Statistics = Callable[["RotatedTable", Ints, Labellings], Floats]  # from a table, its labels and others to (1 + P) T
+Priors = Mapping[tuple[int, int], float]  # the precision of the prior for each pair of labels
+Finding = tuple[float, "Effect"]  # p and effect of a word
+AxisDifference = tuple[float, float, float]  # estimate, standard error and degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -84,14 +89,8 @@ class RotatedTable:
 def rotate(table: ScoreTable) -> RotatedTable:
     """A table in the directions in which its curvature is diagonal."""
     spectrum, directions = np.linalg.eigh(table.curvature)
-    return RotatedTable(
-        table.score @ directions,
-        table.tau,
-        table.background @ directions,
-        table.weight,
-        table.cluster,
-        np.maximum(spectrum, 0.0),
-    )
+    score, background = table.score @ directions, table.background @ directions
+    return RotatedTable(score, table.tau, background, table.weight, table.cluster, np.maximum(spectrum, 0.0))
 
 
 def newton_scale(spectrum: Floats, prior: float, share: float) -> Floats:
@@ -111,16 +110,13 @@ def has_every_label(table: RotatedTable, label: Ints, groups: int) -> bool:
 
 
 def jackknife_influence(table: RotatedTable, label: Ints, groups: int) -> tuple[Floats, Floats]:
-    """(m, D) The influence e_c of each row, and (G, D) the score U of each label.
-
-    h̄ in e_c is that of the other clusters: with its own, noise would look small where clusters are few.
-    """
-    influence = np.zeros_like(table.score)
-    scores = np.zeros((groups, table.score.shape[1]))
+    """(m, D) The influence e_c of each row, and (G, D) the score U of each label."""
+    influence, scores = np.zeros_like(table.score), np.zeros((groups, table.score.shape[1]))
     for group in range(groups):
         side = label == group
         tau, weight, background = table.tau[side], table.weight[side], table.background[side]
         rate = tau.sum() / weight.sum() if tau.any() else 0.0
+        # h̄ is that of the other clusters: with its own, noise would look small where clusters are few
         others = (background.sum(0) - background) / np.maximum(weight.sum() - weight, 1e-300)[:, None]
         influence[side] = table.score[side] - tau[:, None] * others - rate * (background - weight[:, None] * others)
         scores[group] = table.score[side].sum(0) - rate * background.sum(0)
@@ -149,8 +145,7 @@ def sum_by_cluster(values: Floats, cluster: Ints) -> Floats:
 
 def quadratic_form_p(y: Floats, statistic: float) -> float:
     """How likely ‖Σ y‖² is to be `statistic` or more, if the rows of y are independent and of mean zero."""
-    c = y.T @ y
-    k = (y * y).sum(1)
+    c, k = y.T @ y, (y * y).sum(1)
     variance = float((c * c).sum() - (k * k).sum())
     if not variance > 0:
         return float("nan")
@@ -187,7 +182,7 @@ def _formula_p(table: RotatedTable, label: Ints, scale: Floats, weights: Floats)
     return quadratic_form_p(sum_by_cluster(y, table.cluster), statistic)
 
 
-def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Mapping[tuple[int, int], float]) -> Effect:
+def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Priors) -> Effect:
     """The mean over pairs of labels of ‖d‖² without its noise.
 
     The noise is the part of each cluster's product with itself that the others do not predict,
@@ -196,8 +191,7 @@ def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Map
     influence, scores = jackknife_influence(table, label, groups)
     f = label_shares(table, label, groups)
     pairs = list(combinations(range(groups), 2))
-    size = influence.shape[1]
-    y, d = np.zeros((len(influence), len(pairs), size)), np.zeros((len(pairs), size))
+    y, d = np.zeros((len(influence), len(pairs), influence.shape[1])), np.zeros((len(pairs), influence.shape[1]))
     for number, (one, two) in enumerate(pairs):
         both = f[one] + f[two]
         share = f[one] / both
@@ -206,8 +200,7 @@ def difference_effect(table: RotatedTable, label: Ints, groups: int, priors: Map
             y[label == group, number] = a * influence[label == group] * scale
             d[number] += a * scores[group] * scale
     flat = y.reshape(len(influence), -1)
-    rest, others = unpredicted_influence(flat, table.tau, label)
-    return _without_noise(d.reshape(-1), flat, rest, others, table.cluster)
+    return _without_noise(d.reshape(-1), flat, *unpredicted_influence(flat, table.tau, label), table.cluster)
 
 
 def trend_effect(table: RotatedTable, label: Ints, x: Floats, prior: float) -> Effect:
@@ -225,8 +218,7 @@ def _without_noise(d: Floats, y: Floats, rest: Floats, others: Floats, cluster: 
     """‖d‖² without the noise Σ y·rest, and its variance from the squares of √(1−w) rest; summed by cluster."""
     z = sum_by_cluster(rest * np.sqrt(others)[:, None], cluster)
     noise = float((sum_by_cluster(y, cluster) * sum_by_cluster(rest, cluster)).sum())
-    covariance = z.T @ z
-    k = (z * z).sum(1)
+    covariance, k = z.T @ z, (z * z).sum(1)
     variance = 2 * max(float((covariance * covariance).sum() - (k * k).sum()), 0.0)
     return Effect(float(d @ d) - noise, variance, float(d @ covariance @ d) / max(float(d @ d), 1e-300))
 
@@ -245,14 +237,6 @@ def _line_through_others(influence: Floats, tau: Floats, x: Floats, cluster: Int
     line = np.linalg.solve(total - squares + floor, sums.sum(0) - sums)
     leverage = np.trace(np.linalg.solve(total + floor, squares), axis1=1, axis2=2)
     return tau[:, None] * np.einsum("mk,mkd->md", terms, line[place]), np.clip(1 - leverage, 0.05, 1.0)[place]
-
-
-class AxisDifference(NamedTuple):
-    """A difference along an axis, its standard error and the degrees of freedom of that."""
-
-    estimate: float
-    error: float
-    freedom: float
 
 
 def axis_difference(table: ScoreTable, one: int, two: int, axis: Floats, prior: float) -> AxisDifference | None:
@@ -274,22 +258,27 @@ def axis_difference(table: ScoreTable, one: int, two: int, axis: Floats, prior: 
     squares = sum_by_cluster(rest, along.cluster) ** 2
     freedom = 3 * squares.sum() ** 2 / max(float((squares**2).sum()), 1e-300)
     estimate = (1 - f) * first - f * second
-    return AxisDifference(float(estimate[0]), float(np.sqrt(squares.sum())), float(freedom))
+    return float(estimate[0]), float(np.sqrt(squares.sum())), float(freedom)
+
+
+def _batches(label: Ints, labellings: Labellings) -> list[Labellings]:
+    """The labels as they are, then the other labellings, some at a time."""
+    size = max(1, LABELS_PER_BATCH // len(label))
+    return [label[None], *(labellings[i : i + size] for i in range(0, len(labellings), size))]
 
 
 def permuted_statistics(
-    table: RotatedTable, label: Ints, labellings: NDArray[np.integer], scale: Floats, groups: int, statistic: Statistic
+    table: RotatedTable, label: Ints, labellings: Labellings, scale: Floats, groups: int, statistic: Statistic
 ) -> Floats:
     """(1 + P) T under the labels as they are, and under other labellings (P, m)."""
     table = equalize_frequency(table, label, labellings, groups)
     sums = [table.score * scale, table.tau[:, None], table.background * scale, table.weight[:, None]]
     columns = np.concatenate([*sums, (table.tau > 0)[:, None], (table.weight > 0)[:, None]], 1)
-    size = max(1, LABELS_PER_BATCH // len(label))
-    batches = [label[None], *(labellings[i : i + size] for i in range(0, len(labellings), size))]
-    return np.concatenate([statistic(*_label_scores(columns, batch, groups)) for batch in batches])
+    scores = (_label_scores(columns, batch, groups) for batch in _batches(label, labellings))
+    return np.concatenate([statistic(*values) for values in scores])
 
 
-def _label_scores(columns: Floats, labellings: NDArray[np.integer], groups: int) -> tuple[Floats, Floats]:
+def _label_scores(columns: Floats, labellings: Labellings, groups: int) -> tuple[Floats, Floats]:
     """(P, G, D) U L and (P, G) τ; columns are s L, τ, B L, W and whether a row has the word, and a background."""
     size, total = (columns.shape[1] - 4) // 2, columns.sum(0)
     sums = np.empty((len(labellings), groups, columns.shape[1]))
@@ -325,22 +314,19 @@ def trend_statistic(x: Floats) -> Statistic:
     return statistic
 
 
-def equalize_frequency(table: RotatedTable, label: Ints, labellings: NDArray[np.integer], groups: int) -> RotatedTable:
+def equalize_frequency(table: RotatedTable, label: Ints, labellings: Labellings, groups: int) -> RotatedTable:
     """The table with as much background as if the word were equally frequent under each label, where it clearly is not.
 
     T does not depend on that, but groups of permuted labels would mix clusters that have the word often with others,
     which adds to their noise: of words that are twice as frequent under a label 2% would be called different instead of
-    5%. A log ratio of frequencies ℓ is taken out up to a share 1 − (2 sd / ℓ)², with sd that of permuted labels, so
-    that nothing is done to what is chance. Labellings under which the label lacks the word have no ratio.
+    5%. A log ratio of frequencies ℓ is taken out up to a share 1 − (2 sd / ℓ)², with sd that of permuted labels.
     """
-    factor = np.ones(len(table.tau))
-    both = np.stack([table.tau, table.weight], 1)
+    factor, both = np.ones(len(table.tau)), np.stack([table.tau, table.weight], 1)
     mean = np.log(table.tau.sum() / table.weight.sum())
-    size = max(1, LABELS_PER_BATCH // len(label))
+    batches = _batches(label, labellings)
     for group in range(groups):
-        parts = [label[None], *(labellings[i : i + size] for i in range(0, len(labellings), size))]
-        tau, weight = np.concatenate([(part == group).astype(np.float64) @ both for part in parts]).T
-        with np.errstate(divide="ignore", invalid="ignore"):
+        tau, weight = np.concatenate([(part == group).astype(np.float64) @ both for part in batches]).T
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the label lacks the word there is no ratio
             ratio = np.log(tau / weight) - mean
         observed, chance = ratio[0], ratio[1:][np.isfinite(ratio[1:])]
         if np.isfinite(observed) and observed != 0 and len(chance):
@@ -353,8 +339,7 @@ def among_owners(
 ) -> tuple[RotatedTable, Ints, NDArray[np.int16]]:
     """A table, its labels and (count, m) labellings in which only rows that have the word exchange theirs.
 
-    Rows without it, which are most documents, keep their labels: they say something of the background alone, and are
-    one row for each label.
+    Rows without it, which are most documents, are one row for each label.
     """
     owners = table.tau > 0
     values, place = np.unique(label, return_inverse=True)
@@ -382,10 +367,7 @@ def counted_p(statistics: Floats) -> float:
 
 
 def smoothed_p(statistics: Floats) -> float:
-    """The tail of the chi-square that has mean, variance and skewness of T under other labellings.
-
-    It goes below 1/P, which matters where many words are tested. If T is the same under all, it is counted.
-    """
+    """The tail of the chi-square with the mean, variance and skewness of T under other labellings, also below 1/P."""
     others = statistics[1:]
     deviation = float(others.std(ddof=1))
     if not deviation > 0:
@@ -393,3 +375,50 @@ def smoothed_p(statistics: Floats) -> float:
     standard = (others - others.mean()) / others.std()
     freedom = 8 / max(float((standard**3).mean()), 1e-3) ** 2
     return _chi_square_tail((statistics[0] - float(others.mean())) / deviation, freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class Permutations:
+    """Other labellings: of all units or, if these are many, of those that have a word, if these are few."""
+
+    labellings: NDArray[np.int16]  # (P, m)
+    counted: bool  # whether labellings are counted, or p is the tail of a smooth curve through them
+    among_owners: int  # how many are drawn among the units that have a word, if there are none of all units
+    seed: Sequence[int]
+
+    def p(self, table: RotatedTable, label: Ints, statistics: Statistics, formula: Callable[[], float]) -> float:
+        """p of a word from other labellings or, where too many units have it, from the formula."""
+        if len(self.labellings):
+            values = statistics(table, label, self.labellings)
+            return counted_p(values) if self.counted else smoothed_p(values)
+        if self.among_owners and np.count_nonzero(table.tau) <= MAX_OWNERS_FOR_PERMUTATION:
+            return smoothed_p(statistics(*among_owners(table, label, self.among_owners, self.seed)))
+        return formula()
+
+
+def find_difference(
+    table: RotatedTable, label: Ints, labels: Sequence[int], priors: Priors, permutations: Permutations
+) -> Finding | None:
+    """Whether a word differs between any of some labels; priors and permutations are of their places in `labels`."""
+    inside = np.isin(label, labels)
+    part, place, size = table.select(inside), np.searchsorted(labels, label[inside]), len(labels)
+    if not has_every_label(part, place, size):
+        return None
+    # L is that of labels with equal shares, which knows nothing of the labels
+    scale = newton_scale(part.spectrum, float(np.mean(list(priors.values()))), 1 / (2 * size))
+    statistics = partial(permuted_statistics, scale=scale, groups=size, statistic=difference_statistic)
+    p = permutations.p(part, place, statistics, lambda: difference_p(part, place, size, scale))
+    return p, difference_effect(part, place, size, priors)
+
+
+def find_trend(
+    table: RotatedTable, label: Ints, x: Floats, variance: float, prior: float, permutations: Permutations
+) -> Finding | None:
+    """Whether a word moves along a line through all labels, which lie at x; `variance` is that of x over the units."""
+    shares = label_shares(table, label, len(x))
+    if not shares @ (x - shares @ x) ** 2 > 0:
+        return None
+    scale = newton_scale(table.spectrum, prior, variance)
+    statistics = partial(permuted_statistics, scale=scale, groups=len(x), statistic=trend_statistic(x))
+    p = permutations.p(table, label, statistics, lambda: trend_p(table, label, x, scale))
+    return p, trend_effect(table, label, x, prior)

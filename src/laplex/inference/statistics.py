@@ -1,9 +1,8 @@
 """Passes over the text: for tests the sums that scores are made of, for posteriors and intervals the contexts.
 
-Both read documents sorted by unit, in pieces that are dealt out to threads by number, so that results do not depend on
-chance. A ScorePass gives a ScoreTable for each word (see `kernels.py` for its sums); words are taken in batches, so
-that memory has a bound, which is reported in advance. A ContextReader gives the Contexts of each word and unit: for
-CBOW the window sums of the occurrences, for SGNS the context words and how often each is one.
+Both read documents sorted by unit, in pieces dealt out to threads by number, so that results do not depend on chance.
+A ScorePass gives a ScoreTable for each word (see `kernels.py` for its sums). A ContextReader gives the Contexts of each
+word and unit: for CBOW the window sums of the occurrences, for SGNS the context words and how often each is one.
 U units, V words of the language, n words, m rows of a table or contexts, D dimensions, W padded dimensions.
 """
 
@@ -23,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from laplex.embeddings import Embeddings
 from laplex.engines.kernels import LANE
 from laplex.inference import kernels
-from laplex.inference.units import Floats, Ints, Units
+from laplex.inference.units import Floats, Ints, Options, Units
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import bar, say
 from laplex.text.tokens import Tokens
@@ -39,14 +38,15 @@ OCCURRENCE_BYTES = 768 * 2**20  # for the contexts of the words that are looked 
 MIN_POSITIONS_PER_UNIT = 20_000  # of the background, or all of them
 
 Result = TypeVar("Result")
+Singles = NDArray[np.float32]
+OccurrenceSums = tuple[kernels.WordsInUnits, Singles, Singles, Singles]  # s and τ by pair of word and unit, A by word
 
 
 @contextmanager
 def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads that each have words of their own, while linear algebra takes one thread.
 
-    The matrices of a word are small. If every thread lets them be multiplied by as many threads again, these wait for
-    each other most of the time.
+    The matrices of a word are small: threads within threads would wait for each other most of the time.
     """
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         yield pool
@@ -55,23 +55,16 @@ def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 class TextPass:
     """The documents of a language, sorted by unit, made ready for the kernels."""
 
+    whole_units = False  # whether no piece has a part of a unit
+
     def __init__(
-        self,
-        tokens: Tokens,
-        documents: Ints,
-        start: Ints,
-        fitted: Embeddings,
-        language: int,
-        *,
-        seed: int,
-        threads: int | None,
+        self, tokens: Tokens, documents: Ints, start: Ints, fitted: Embeddings, language: int, options: Options
     ) -> None:
+        """Documents start[u] to start[u + 1] are of unit u."""
         model, vocabulary = fitted.settings["model"], tokens.vocabularies[language]
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = options.threads or os.cpu_count() or 1
         self.dimensions = fitted.dimensions
-        self.counts_of_words = vocabulary.counts
         self.negatives = model["negatives"] * vocabulary.noise(model["noise_power"])  # (V) at each position: K P(w)
-        self.unit_start = start
         self.text = kernels.TokenText(
             tokens.ids,
             tokens.offsets,
@@ -81,40 +74,32 @@ class TextPass:
             pad(fitted.block(language, None)),
             model["window"],
             Likelihood.of(model["likelihood"]).context_is_window_sum,
-            seed * 1_000_003,
+            options.seed * 1_000_003,
         )
         self.lanes = (np.int8(0),) * (self.text.alpha.shape[1] // LANE)
         self.lengths = np.diff(tokens.offsets)[documents]
+        ends = starts_of(self.lengths)
+        shares = np.linspace(0, ends[-1], 16 * self.threads + 1)[1:-1]
+        if self.whole_units:
+            edges = start[np.searchsorted(ends[start[1:]], shares)]
+        else:
+            edges = np.searchsorted(ends[1:], shares)
+        edges = np.unique(np.concatenate([[0], edges, [len(documents)]])).tolist()
+        self.pieces = list(zip(edges, edges[1:]))  # ranges of documents with much the same number of tokens
 
-    def pieces(self, whole_units: bool) -> list[tuple[int, int]]:
-        """Ranges of documents with much the same number of tokens; with `whole_units`, none has a part of a unit."""
-        ends = np.cumsum(self.lengths)
-        total = int(ends[-1]) if len(ends) else 0
-        if whole_units:
-            ends = np.concatenate([[0], ends])[self.unit_start[1:]]
-        edges = np.searchsorted(ends, np.linspace(0, total, 16 * self.threads + 1)[1:-1])
-        if whole_units:
-            edges = self.unit_start[edges]
-        edges = np.unique(np.concatenate([[0], edges, [len(self.lengths)]])).tolist()
-        return list(zip(edges, edges[1:]))
-
-    def each_piece(
-        self, work: Callable[[int, int, int, int, NDArray[np.int32]], None], *, whole_units: bool = False
-    ) -> None:
+    def each_piece(self, work: Callable[[int, int, int, int, NDArray[np.int32]], None]) -> None:
         """Call `work` with the thread, the number of the piece, its documents and a buffer for the tokens of one.
 
         Which thread has which piece does not depend on chance, so that sums come out the same each time.
         """
-        pieces = self.pieces(whole_units)
 
         def read(thread: int) -> None:
             kept = np.empty(int(self.lengths.max(initial=1)), np.int32)
-            for piece in range(thread, len(pieces), self.threads):
-                work(thread, piece, *pieces[piece], kept)
+            for piece in range(thread, len(self.pieces), self.threads):
+                work(thread, piece, *self.pieces[piece], kept)
 
         with ThreadPoolExecutor(self.threads) as pool:
-            for _ in pool.map(read, range(self.threads)):
-                pass
+            list(pool.map(read, range(self.threads)))
 
     def places(self, words: Sequence[int] | Ints) -> NDArray[np.int32]:
         """(V) The number of each word among some words, or −1."""
@@ -140,6 +125,8 @@ class ScoreTable:
 class ScorePass(TextPass):
     """A pass for tests: which units have which words, and a sample of the background."""
 
+    whole_units = True
+
     def __init__(
         self,
         tokens: Tokens,
@@ -147,21 +134,17 @@ class ScorePass(TextPass):
         pooled: Embeddings,
         ids: Sequence[int],
         language: int,
-        *,
-        seed: int,
-        threads: int | None,
-        quiet: bool,
+        options: Options,
         row_per_unit: bool = False,
-        rho: NDArray[Any] | None = None,
     ) -> None:
-        """With `row_per_unit`, no units share a row in any table. `rho` are other vectors of the words."""
-        super().__init__(tokens, units.documents, units.start, pooled, language, seed=seed, threads=threads)
-        self.units, self.ids, self.quiet, self.seed = units, np.asarray(ids, np.int64), quiet, seed
-        self.rho = pad(pooled.take(list(ids), language, 0) if rho is None else rho)
-        self.row, self._row_label, self._row_cluster = _assign_rows(units, row_per_unit, seed)
+        """With `row_per_unit`, no units share a row in any table."""
+        super().__init__(tokens, units.documents, units.start, pooled, language, options)
+        self.units, self.ids, self.quiet, self.seed = units, np.asarray(ids, np.int64), options.quiet, options.seed
+        self.rho = pad(pooled.take(list(ids), language, 0))
+        self.row, self._row_label, self._row_cluster = _assign_rows(units, row_per_unit, options.seed)
         self._shares_rows = len(self._row_label) < len(units)  # units with the word have rows beside the shared ones
         self.find_units()
-        self._sample_background()
+        self._sample_background(tokens.vocabularies[language].counts)
 
     def find_units(self) -> None:
         """Find the units that have each word, and how often."""
@@ -170,38 +153,46 @@ class ScorePass(TextPass):
             text.ids, text.offsets, text.documents, text.unit, self.places(self.ids), len(self.ids)
         )
 
-    def _sample_background(self) -> None:
+    def _sample_background(self, word_counts: Ints) -> None:
         """Sample positions of the background, sorted by unit."""
-        text, word_counts = self.text, self.counts_of_words
+        text = self.text
         kept = float(text.keep @ word_counts) / max(float(word_counts.sum()), 1.0)
         expected = kept * float(self.lengths.sum()) * (1 if text.sums_window else 2 * text.window)
         self._chance = min(1.0, SAMPLED_POSITIONS / max(expected, 1.0))
         chance = np.float32(2.0 if self._chance == 1.0 else self._chance)
 
-        def read(start: Ints, contexts: NDArray[np.float32]) -> Ints:
+        def read(start: Ints, contexts: Singles) -> Ints:
             counts = np.zeros(len(self.units), np.int64)
             self.each_piece(
                 lambda thread, piece, first, last, kept: kernels.sample_positions(
                     self.lanes, text, chance, first, last, kept, counts, start, contexts
-                ),
-                whole_units=True,
+                )
             )
             return counts
 
-        counts = read(np.zeros(1, np.int64), np.empty((0, self.rho.shape[1]), np.float32))
-        self._context_start = starts_of(counts)
-        self._contexts = np.empty((int(self._context_start[-1]), self.rho.shape[1]), np.float32)
+        width = self.rho.shape[1]
+        self._context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, width), np.float32)))
+        self._contexts = np.empty((int(self._context_start[-1]), width), np.float32)
         if len(self._contexts):
             read(self._context_start, self._contexts)
 
     def counts(self) -> tuple[Ints, Ints]:
         """(n, labels), (n, labels) How often each word occurs under each label, and in how many units."""
         shape = (len(self.ids), len(self.units.labels))
-        words = np.repeat(np.arange(len(self.ids)), np.diff(self.start))
-        cell = words * shape[1] + self.units.label[self.unit]
+        cell = self._pair_words() * shape[1] + self.units.label[self.unit]
         units = np.bincount(cell, minlength=shape[0] * shape[1])
         occurrences = np.bincount(cell, self.count, shape[0] * shape[1]).astype(np.int64)
         return occurrences.reshape(shape), units.reshape(shape)
+
+    def cluster_counts(self) -> Ints:
+        """(n) In how many clusters each word occurs."""
+        size = int(self.units.cluster.max()) + 1
+        cells = np.unique(self._pair_words() * size + self.units.cluster[self.unit])
+        return np.bincount(cells // size, minlength=len(self.ids))
+
+    def _pair_words(self) -> Ints:
+        """The word of each pair of a word and a unit that has it."""
+        return np.repeat(np.arange(len(self.ids)), np.diff(self.start))
 
     def batches(self, chosen: Sequence[int]) -> list[list[int]]:
         """Chosen words, in batches whose sums fit into memory."""
@@ -218,19 +209,15 @@ class ScorePass(TextPass):
             free -= need
         return batches
 
-    def memory(self) -> int:
-        """About how many bytes are needed at most."""
-        rows = len(self._row_label) + (int(np.diff(self.start).max(initial=0)) if self._shares_rows else 0)
-        tile = 4 * kernels.TILE * (rows * self.rho.shape[1] + len(self._contexts))
-        tiles = self.threads * (tile + rows * 64 * self.dimensions)
-        return int(BATCH_BYTES + self._contexts.nbytes + tiles + self.text.alpha.nbytes)
-
     def run(self, chosen: Sequence[int], function: Callable[[ScoreTable], Result]) -> Iterator[Result]:
         """The results of a function of the table of each chosen word (a number among those tested), in order."""
         batches = self.batches(chosen)
+        rows = len(self._row_label) + (int(np.diff(self.start).max(initial=0)) if self._shares_rows else 0)
+        tile = 4 * kernels.TILE * (rows * self.rho.shape[1] + len(self._contexts)) + rows * 64 * self.dimensions
+        memory = BATCH_BYTES + self._contexts.nbytes + self.threads * tile + self.text.alpha.nbytes
         say(
             f"testing {len(chosen):,} words in {len(batches)} passes over the text, with at most "
-            f"{self.memory() / 2**30:.1f} GB beside the text and the vectors",
+            f"{memory / 2**30:.1f} GB beside the text and the vectors",
             quiet=self.quiet or not chosen,
         )
         done = 0
@@ -239,19 +226,20 @@ class ScorePass(TextPass):
                 sums = self._occurrence_sums(batch)
                 tiles = [range(i, min(i + kernels.TILE, len(batch))) for i in range(0, len(batch), kernels.TILE)]
 
-                def work(tile: range, batch: list[int] = batch, sums: _OccurrenceSums = sums) -> list[Result]:
-                    return [function(table) for table in self._tables(batch, tile, sums)]
+                def work(tile: range, batch: list[int] = batch, sums: OccurrenceSums = sums) -> list[Result]:
+                    return [function(table) for table in self._tables(batch, tile, *sums)]
 
                 for results in pool.map(work, tiles):
                     done += len(results)
                     progress.update(done / len(chosen), f"{done:,} of {len(chosen):,} words")
                     yield from results
 
-    def _occurrence_sums(self, batch: list[int]) -> _OccurrenceSums:
+    def _occurrence_sums(self, batch: list[int]) -> OccurrenceSums:
+        """The sums of a batch of words over their occurrences."""
         width = self.rho.shape[1]
-        pairs = np.concatenate([np.arange(self.start[w], self.start[w + 1]) for w in batch])
-        start = starts_of(np.array([self.start[w + 1] - self.start[w] for w in batch]))
-        contexts = np.array([self.count[self.start[w] : self.start[w + 1]].sum() for w in batch])
+        of_words = [np.arange(self.start[w], self.start[w + 1]) for w in batch]
+        pairs, start = np.concatenate(of_words), starts_of(np.array(list(map(len, of_words))))
+        contexts = np.array([self.count[of_word].sum() for of_word in of_words])
         if not self.text.sums_window:
             contexts = contexts * 2 * self.text.window
         chance = np.where(contexts <= CURVATURE_POSITIONS, 2.0, CURVATURE_POSITIONS / np.maximum(contexts, 1))
@@ -263,19 +251,20 @@ class ScorePass(TextPass):
         self.each_piece(
             lambda thread, piece, first, last, kept: kernels.occurrence_sums(
                 self.lanes, self.text, words, first, last, kept, s, tau, squares[thread]
-            ),
-            whole_units=True,
+            )
         )
         for square in squares[1:]:
             squares[0] += square
-        return _OccurrenceSums(start, self.unit[pairs], s, tau, squares[0])
+        return words, s, tau, squares[0]
 
-    def _tables(self, batch: list[int], tile: range, sums: _OccurrenceSums) -> Iterator[ScoreTable]:
+    def _tables(
+        self, batch: list[int], tile: range, words: kernels.WordsInUnits, s: Singles, taus: Singles, squares: Singles
+    ) -> Iterator[ScoreTable]:
         """The tables of a few words of a batch; the background is read for all of them at once."""
         width, shared, size = self.rho.shape[1], len(self._row_label), self.dimensions
         rho = np.zeros((kernels.TILE, width), np.float32)
         rho[: len(tile)] = self.rho[[batch[i] for i in tile]]
-        units_with = [sums.unit[sums.start[i] : sums.start[i + 1]] for i in tile]
+        units_with = [words.unit[words.start[i] : words.start[i + 1]] for i in tile]
         sizes = [shared + (len(units) if self._shares_rows else 0) for units in units_with]
         begin = starts_of(np.array(sizes))
         rows = np.zeros((kernels.TILE, len(self.units)), np.int64)
@@ -284,23 +273,22 @@ class ScorePass(TextPass):
             if self._shares_rows:
                 rows[k, units] = begin[k] + shared + np.arange(len(units))
         rows[len(tile) :] = begin[-1]  # one row for words that only fill the tile
-        background = np.zeros((begin[-1] + 1, width), np.float32)
-        weight = np.zeros(begin[-1] + 1, np.float32)
-        squares = np.zeros((kernels.TILE, width, width), np.float32)
+        background, weight = np.zeros((begin[-1] + 1, width), np.float32), np.zeros(begin[-1] + 1, np.float32)
+        around = np.zeros((kernels.TILE, width, width), np.float32)
         sample = self._contexts, self._context_start
         kernels.background_sums(
-            self.lanes, *sample, rho, rows, background, weight, squares, CURVATURE_POSITIONS, self.seed
+            self.lanes, *sample, rho, rows, background, weight, around, CURVATURE_POSITIONS, self.seed
         )
         for k, (i, units) in enumerate(zip(tile, units_with)):
             scale = self.negatives[self.ids[batch[i]]] / self._chance
-            pairs, places = slice(sums.start[i], sums.start[i + 1]), rows[k, units] - begin[k]
+            pairs, places = slice(words.start[i], words.start[i + 1]), rows[k, units] - begin[k]
             score, tau = np.zeros((sizes[k], size)), np.zeros(sizes[k])
-            score[places], tau[places] = sums.s[pairs, :size], sums.tau[pairs]
+            score[places], tau[places] = s[pairs, :size], taus[pairs]
             label, cluster = self._row_label, self._row_cluster
             if self._shares_rows:
                 label = np.concatenate([label, self.units.label[units]])
                 cluster = np.concatenate([cluster, shared + self.units.cluster[units]])
-            lower = (sums.squares[i] + scale * squares[k])[:size, :size].astype(np.float64)
+            lower = (squares[i] + scale * around[k])[:size, :size].astype(np.float64)
             yield ScoreTable(
                 *(batch[i], label, cluster, score, tau),
                 scale * background[begin[k] : begin[k + 1], :size].astype(np.float64),
@@ -310,22 +298,11 @@ class ScorePass(TextPass):
 
 
 @dataclass(frozen=True, eq=False)
-class _OccurrenceSums:
-    """The sums of a batch of words over their occurrences, for each pair of a word and a unit that has it."""
-
-    start: Ints  # where the pairs of each word begin
-    unit: NDArray[np.int32]
-    s: NDArray[np.float32]
-    tau: NDArray[np.float32]
-    squares: NDArray[np.float32]  # for each word
-
-
-@dataclass(frozen=True, eq=False)
 class Contexts:
     """Contexts, and how often each counts."""
 
-    vectors: NDArray[np.float32]  # (m, D)
-    weight: float | NDArray[np.float32] = 1.0  # or (m)
+    vectors: Singles  # (m, D)
+    weight: float | Singles = 1.0  # or (m)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -341,22 +318,16 @@ class ContextReader(TextPass):
         units: int,
         fitted: Embeddings,
         language: int,
-        *,
-        seed: int,
-        threads: int | None = None,
+        options: Options,
         report: Callable[[], None] = lambda: None,
     ) -> None:
         """`unit` is that of each document of the text; `report` is called now and then, to show progress."""
         documents = np.flatnonzero((tokens.languages == language) & (np.diff(tokens.offsets) > 1))
         documents = documents[np.argsort(unit[documents], kind="stable")]
         start = np.searchsorted(unit[documents], np.arange(units + 1))
-        super().__init__(tokens, documents, start, fitted, language, seed=seed, threads=threads)
+        super().__init__(tokens, documents, start, fitted, language, options)
         self.units, self.report = units, report
-        self._background: list[Contexts] = []
-
-    def background(self) -> list[Contexts]:
-        """For each unit the contexts of any position, known once the contexts of some words have been read."""
-        return self._background
+        self.background: list[Contexts] = []  # of any position of each unit, once the contexts of words are read
 
     def contexts(self, words: Sequence[int]) -> list[list[Contexts]]:
         """For each word and unit, the contexts in which the word stands."""
@@ -374,8 +345,8 @@ class ContextReader(TextPass):
 
     def _count(self, place: NDArray[np.int32], words: int) -> tuple[Ints, Ints]:
         """Occurrences by piece and cell, and positions by piece and unit."""
-        pieces = len(self.pieces(False))
-        cells, positions = np.zeros((pieces, words * self.units), np.int64), np.zeros((pieces, self.units), np.int64)
+        cells = np.zeros((len(self.pieces), words * self.units), np.int64)
+        positions = np.zeros((len(self.pieces), self.units), np.int64)
 
         def work(thread: int, piece: int, first: int, last: int, kept: NDArray[np.int32]) -> None:
             kernels.count_cells(self.text, place, self.units, first, last, kept, cells[piece], positions[piece])
@@ -386,11 +357,16 @@ class ContextReader(TextPass):
 
     def _read_window_sums(self, place: NDArray[np.int32], words: int) -> list[Contexts]:
         cells, positions = self._count(place, words)
+        total, total_positions = cells.sum(0), positions.sum(0)
         room = OCCURRENCE_BYTES // (4 * self.dimensions)
-        cell_share = np.full(cells.shape[1], min(1.0, room / max(int(cells.sum()), 1)))
-        share = np.zeros(self.units) if self._background else self._background_shares(positions.sum(0))
-        taken, sampled = (cells.sum(0) * cell_share).astype(np.int64), (positions.sum(0) * share).astype(np.int64)
-        start, begin = starts_of(taken), starts_of(sampled)
+        cell_share = np.full(len(total), min(1.0, room / max(int(total.sum()), 1)))
+        share = np.zeros(self.units)
+        if not self.background:  # the same share in each unit, but enough of them in small ones
+            background_room = BACKGROUND_BYTES // (4 * self.dimensions)
+            least = min(MIN_POSITIONS_PER_UNIT, background_room // self.units) / np.maximum(total_positions, 1)
+            share = np.minimum(1.0, np.maximum(background_room / max(int(total_positions.sum()), 1), least))
+        start = starts_of((total * cell_share).astype(np.int64))
+        begin = starts_of((total_positions * share).astype(np.int64))
         here = np.empty((start[-1], self.dimensions), np.float32)
         around = np.empty((begin[-1], self.dimensions), np.float32)
         cell_seen, seen = np.cumsum(cells, 0) - cells, np.cumsum(positions, 0) - positions
@@ -403,29 +379,14 @@ class ContextReader(TextPass):
             self.report()
 
         self.each_piece(work)
-        if not self._background:
-            self._background = [
-                Contexts(around[begin[u] : begin[u + 1]], float(positions[:, u].sum() / max(sampled[u], 1)))
-                for u in range(self.units)
-            ]
-        total = cells.sum(0)
-        return [
-            Contexts(here[start[c] : start[c + 1]], float(total[c] / max(taken[c], 1)))
-            for c in range(words * self.units)
-        ]
-
-    def _background_shares(self, positions: Ints) -> Floats:
-        """(U) The share of positions that is sampled: the same in each unit, but enough of them in small ones."""
-        room = BACKGROUND_BYTES // (4 * self.dimensions)
-        least = min(MIN_POSITIONS_PER_UNIT, room // self.units)
-        share = room / max(int(positions.sum()), 1)
-        return np.asarray(np.minimum(1.0, np.maximum(share, least / np.maximum(positions, 1))))
+        self.background = self.background or _stretches(around, begin, total_positions)
+        return _stretches(here, start, total)
 
     def _read_context_words(self, place: NDArray[np.int32], words: int) -> list[Contexts]:
         size, alpha = len(place), self.text.alpha
         together, alone = np.zeros((words * self.units, size), np.int32), np.zeros((self.units, size), np.int64)
         kept = np.empty(int(self.lengths.max(initial=1)), np.int32)
-        for first, last in self.pieces(False):  # by one thread, since the counts of a word are too large to have twice
+        for first, last in self.pieces:  # by one thread, since the counts of a word are too large to have twice
             kernels.count_context_words(self.text, place, self.units, first, last, kept, together, alone)
             self.report()
 
@@ -433,12 +394,16 @@ class ContextReader(TextPass):
             vectors = np.ascontiguousarray(alpha[counts > 0, : self.dimensions])
             return Contexts(vectors, counts[counts > 0].astype(np.float32))
 
-        if not self._background:
-            self._background = [contexts(counts) for counts in alone]
+        self.background = self.background or [contexts(counts) for counts in alone]
         return [contexts(counts) for counts in together]
 
 
-def pad(vectors: NDArray[Any]) -> NDArray[np.float32]:
+def _stretches(vectors: Singles, start: Ints, total: Ints) -> list[Contexts]:
+    """The vectors from each start to the next as contexts that count as much as the total of theirs."""
+    return [Contexts(vectors[a:b], float(count / max(b - a, 1))) for a, b, count in zip(start, start[1:], total)]
+
+
+def pad(vectors: NDArray[Any]) -> Singles:
     """Rows filled up with zeros to the length that the kernels want."""
     width = -(-vectors.shape[1] // LANE) * LANE
     padded = np.zeros((len(vectors), width), np.float32)

@@ -1,28 +1,67 @@
-"""Sampling units: documents gathered by cluster (a speaker, say) and label, and what all of inference checks alike.
+"""What all questions share: their options, and the sampling units.
 
-A cluster with documents under two labels is two units with one cluster number.
-U units, M documents, G labels.
+A unit is the documents of a cluster (a speaker, say) under one label: a cluster with documents under two labels is two
+units with one cluster number. U units, M documents, G labels.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from laplex.embeddings import Embeddings
-from laplex.errors import InputError, check_interval, quote
-from laplex.questions.change import ordered_column
-from laplex.text.periods import positions
+from laplex.errors import InputError, check_int, check_interval, quote
 from laplex.text.tokens import Tokens
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keywords that contrast, distance, drift, similarity, neighbors and project have in common.
+
+    Any other keyword is a column, and restricts the question to one of its values: `party="D"`.
+
+    Args:
+        cluster: The column that says who speaks; without it documents are independent.
+        interval: The share of samples in which "lower" and "upper" hold the estimate.
+        min_clusters: The clusters (or documents) that must use a word, at each value or in each slice.
+        min_count: How often a word must occur at the values compared, or in a slice.
+        tokens: The text, if it is no longer where the model was fitted on it.
+        language: The language, if the model has several.
+        seed: Of everything that is drawn by chance.
+        threads: How many threads read the text; all processors by default.
+        quiet: Whether to say nothing on the way.
+
+    Example:
+        contrast(fitted, "party", cluster="senator", interval=0.95, min_count=50, period=2010)
+    """
+
+    cluster: str | None = None
+    interval: float = 0.9
+    min_clusters: int = 25
+    min_count: int = 100
+    tokens: Tokens | None = None
+    language: str | None = None
+    seed: int = 1
+    threads: int | None = None
+    quiet: bool = False
+
+    @classmethod
+    def split(cls, keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+        """The options among the keywords of a question, checked, and its restrictions to values of columns."""
+        names = {field.name for field in fields(cls)}
+        options = cls(**{name: value for name, value in keywords.items() if name in names})
+        check_interval(options.interval)
+        min_clusters = check_int("min_clusters", options.min_clusters, 2)
+        options = replace(options, min_clusters=min_clusters, min_count=check_int("min_count", options.min_count))
+        return options, {name: value for name, value in keywords.items() if name not in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +120,7 @@ def determining_columns(tokens: Tokens, column: str) -> list[str]:
     A column with hardly fewer values than there are documents says nothing about who speaks, nor does one that is
     the same thing under another name.
     """
-    label = tokens.codes(column).astype(np.int64)
-    size = len(tokens.values(column))
+    label, size = tokens.codes(column).astype(np.int64), len(tokens.values(column))
     determining = []
     for other in tokens.columns:
         values = len(tokens.values(other))
@@ -93,31 +131,16 @@ def determining_columns(tokens: Tokens, column: str) -> list[str]:
     return [name for _, name in sorted(determining)]
 
 
-def warn_of_speakers(tokens: Tokens, column: str) -> None:
+def warn_of_speakers(tokens: Tokens, cluster: str | None, columns: Iterable[str]) -> None:
     """Warn if documents are taken for independent though each value of another column has one label only."""
-    for name in determining_columns(tokens, column)[:1]:
-        warnings.warn(
-            f'every value of "{name}" has one value of "{column}" only: documents of one {name} are no independent '
-            f'evidence about "{column}", and far too much will look significant; write cluster="{name}"',
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def positions_on_line(fitted: Embeddings, column: str, values: list[str]) -> Floats:
-    """(G) Numbers for the values of an ordered column: what they are, the middles of periods, or their order.
-
-    A column that is neither numbers nor time needs a Chain in the prior.
-    """
-    line = positions(values)
-    if line is not None:
-        return line
-    if column not in fitted.columns:
-        raise InputError(
-            f'"{column}" has no order: its values {quote(values, 4)} are not all numbers or all periods of time'
-        )
-    ordered_column(fitted, column)
-    return np.arange(len(values), dtype=np.float64)
+    for column in columns if cluster is None else ():
+        for name in determining_columns(tokens, column)[:1]:
+            warnings.warn(
+                f'every value of "{name}" has one value of "{column}" only: documents of one {name} are no independent '
+                f'evidence about "{column}", and far too much will look significant; write cluster="{name}"',
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def interval_quantile(interval: float) -> float:
