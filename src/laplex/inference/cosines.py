@@ -23,7 +23,6 @@ from laplex.inference.jackknife import CosineInterval, CosineIntervals
 from laplex.inference.score_test import AxisDifference, axis_difference
 from laplex.inference.statistics import ScorePass, ScoreTable
 from laplex.inference.units import Floats, gather, warn_of_speakers
-from laplex.questions import similarity as descriptive
 from laplex.questions.cosine import directions, normalize
 from laplex.questions.similarity import Pole
 from laplex.text.tokens import Tokens
@@ -75,7 +74,7 @@ def similarity(
     if cluster is None:
         for column in fitted.columns:
             warn_of_speakers(text.tokens, column)
-    table = descriptive.similarity(fitted, one, two, language=language, where=where)
+    table = fitted.similarity(one, two, language=language, **where)
     ids = fitted.ids([one, two], text.language)
     text.read(ids)
     return _with_columns(table, [text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)])
@@ -127,7 +126,7 @@ def neighbors(
     if cluster is None:
         for column in fitted.columns:
             warn_of_speakers(text.tokens, column)
-    table = descriptive.neighbors(fitted, word, k, language=language, where=where)
+    table = fitted.neighbors(word, k, language=language, **where)
     index = fitted.id(word, text.language)
     others = [fitted.id(other, text.language) for other in table["neighbor"]]
     text.read(list(dict.fromkeys([index, *others])))
@@ -189,14 +188,14 @@ def project(
         for column in fitted.columns if across is None else [across]:
             warn_of_speakers(text.tokens, column)
     if across is None:
-        table = descriptive.project(fitted, words, axis, language=language, where=where)
+        table = fitted.project(words, axis, language=language, **where)
         ids, slices = fitted.ids(words, text.language), fitted.chosen(where)
         text.read(ids)
         axes = [_direction(fitted, axis, text.language, slice) for slice in slices]
         return _with_columns(table, [text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)])
     units = gather(text.tokens, across, cluster, text.language, where)
     ids = fitted.ids(words, text.language)
-    descriptive.project(fitted, words, axis, language=language)  # which complains of poles that are none
+    fitted.project(words, axis, language=language)  # which complains of poles that are none
     if pooled is None:
         pooled = fit_pooled(fitted, text.tokens, quiet=quiet)
     free = check_pooled(pooled, fitted)
