@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from inspect import Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_origin
 
 import pandas as pd
 import typer
@@ -53,15 +54,24 @@ app = typer.Typer(
 )
 
 
-def command(example: str, *, column_options: bool = False) -> Callable[[Any], Any]:
+def command(
+    example: str, *, column_options: bool = False, shared: Callable[..., Any] | None = None
+) -> Callable[[Any], Any]:
     """Register a command whose help ends with an example.
 
-    Args:
-        example: A call that makes sense alone.
-        column_options: Accept unknown options, which name the columns of a model: --party D.
+    With `column_options` it accepts unknown options, which name the columns of a model: --party D. With `shared` it has
+    the Annotated parameters of that function as well, and gets them as **keywords to pass on to it.
     """
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True} if column_options else {}
-    return app.command(epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)
+
+    def register(function: Any) -> Any:
+        if shared is not None:
+            both = {**signature(shared, eval_str=True).parameters, **signature(function, eval_str=True).parameters}
+            options = [option for option in both.values() if get_origin(option.annotation) is Annotated]
+            function.__signature__ = Signature([option.replace(kind=option.KEYWORD_ONLY) for option in options])
+        return app.command(epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)(function)
+
+    return register
 
 
 def _print_version(requested: bool) -> None:
