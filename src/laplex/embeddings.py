@@ -243,7 +243,10 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         if spread is not None:
             _checked(spread, "f", theta.shape)
         graph, covariance = _graph(arrays, len(theta)), _slice_covariance(arrays, rows)
-        history = _records(settings["history"])
+        history = settings["history"]
+        columns = {name for record in history for name in record}
+        if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
+            raise ValueError("its history")
         return Embeddings(rows, theta, slot, counts, graph, dict(settings["fit"]), history, spread, covariance)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
@@ -294,14 +297,6 @@ def _slice_covariance(arrays: dict[str, NDArray[Any]], rows: Rows) -> SliceCovar
     if not np.isfinite(covariance).all() or not _within(kind, 0, kinds):
         raise ValueError("what fills absent words")
     return SliceCovariance(covariance, kind)
-
-
-def _records(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The history; ValueError if its table would be much larger than itself, mostly empty."""
-    columns = {name for record in history for name in record}
-    if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):
-        raise ValueError("its history")
-    return history
 
 
 def load_word2vec(

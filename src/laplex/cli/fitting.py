@@ -104,6 +104,7 @@ def model_and_tokens(
 )
 def fit(
     out: Annotated[Path, Option(help="The folder to save the model in.")],
+    *,
     column: Annotated[
         list[str] | None, Option(help="A further column to keep, such as the speaker for later tests; may be repeated.")
     ] = None,
@@ -183,6 +184,7 @@ def tune(
         Option(help="Choose the best strengths, or the largest within one standard error of the best."),
     ] = "best",
     holdout: Annotated[float | None, Option(help="The share of documents to hold out. Default: 0.01 to 0.2.")] = None,
+    *,
     translations_strength: TranslationsStrength = 1e4,
     epochs: Epochs = 5,
     threads: Threads = None,

@@ -7,13 +7,14 @@ another sample (`laplex.inference`), for which the text is read again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
 
+Rank = Literal["distance", "evidence"]
 DEFAULT_INTERVAL = 0.9
 _PROVIDERS: dict[str, Callable[[], Callable[..., Any]]] = {}
 
@@ -80,6 +81,16 @@ class Answers(Vectors):
 def is_inference(*options: Any) -> bool:
     """Whether an option asks what would hold in another sample."""
     return any(option is not None and option is not False for option in options)
+
+
+def tested_words(top: int, words: str | Sequence[str] | None, rank: Rank, min_count: int | None) -> dict[str, Any]:
+    """The options that say which words a test shows, and in which order."""
+    return {
+        "top": None if words is not None else top,
+        "words": words,
+        "rank": "evidence" if rank == "evidence" else "estimate",
+        "min_count": 100 if min_count is None else min_count,
+    }
 
 
 def slice_values(vectors: Vectors, slice: int) -> dict[str, str]:

@@ -17,16 +17,8 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, quote
 from laplex.model.vectors import Vectors
-from laplex.questions.answers import Answers, in_order_of_words, is_inference, slice_values
-from laplex.questions.contrast import (
-    Measure,
-    Rank,
-    ValuePair,
-    check_plain_distance,
-    matched_slices,
-    slice_distances,
-    tested_words,
-)
+from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
+from laplex.questions.contrast import Measure, ValuePair, check_plain_distance, matched_slices, slice_distances
 from laplex.questions.cosine import cosines, directions, nearest
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
@@ -163,18 +155,12 @@ class Changes(Answers):
                 for place in path:
                     here = directions(self, [number], index, place)
                     near = ", ".join(names[i] for i in nearest(cosines(self, here, index, place)[0], k, [number]))
+                    count = int(self.counts[index][place, number])
                     for other in others:
                         there = directions(self, [other], index, start if other == number else place)
-                        records.append(
-                            {
-                                "word": word,
-                                **slice_values(self, place),
-                                "to": names[other],
-                                "similarity": float(np.clip(here[0] @ there[0], -1.0, 1.0)),
-                                "count": int(self.counts[index][place, number]),
-                                "neighbors": near,
-                            }
-                        )
+                        similarity = float(np.clip(here[0] @ there[0], -1.0, 1.0))
+                        found = {"to": names[other], "similarity": similarity, "count": count, "neighbors": near}
+                        records.append({"word": word, **slice_values(self, place), **found})
                     progress.update(len(records) / len(others) / total)
         table = pd.DataFrame(records)
         return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)

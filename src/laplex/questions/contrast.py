@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from laplex.errors import InputError, check_int, quote
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
-from laplex.questions.answers import Answers, in_order_of_words, is_inference
+from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, tested_words
 from laplex.runtime.display import bar
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
 
 Measure = Literal["euclidean", "cosine"]
-Rank = Literal["distance", "evidence"]
 
 
 class Contrasts(Answers):
@@ -337,16 +336,6 @@ def group_mean_strengths(settings: Mapping[str, Any], column: str) -> tuple[floa
     if len(means) > 1:
         raise InputError(f'the prior has {len(means)} GroupMeans on "{column}", so there is no one mean')
     return means[0] if means else (1.0, 0.0)
-
-
-def tested_words(top: int, words: str | Sequence[str] | None, rank: Rank, min_count: int | None) -> dict[str, Any]:
-    """The options that say which words a test shows, and in which order."""
-    return {
-        "top": None if words is not None else top,
-        "words": words,
-        "rank": "evidence" if rank == "evidence" else "estimate",
-        "min_count": 100 if min_count is None else min_count,
-    }
 
 
 def check_plain_distance(measure: Measure, apart: bool) -> None:

@@ -169,16 +169,9 @@ class Similarities(Answers):
         records = []
         for place in self.chosen(slice):
             cosine = float(directions(self, [a], first, place)[0] @ directions(self, [b], second, place)[0])
-            records.append(
-                {
-                    "word": one,
-                    "other": two,
-                    **slice_values(self, place),
-                    "similarity": float(np.clip(cosine, -1.0, 1.0)),
-                    "count": int(self.counts[first][place, a]),
-                    "count_other": int(self.counts[second][place, b]),
-                }
-            )
+            found = {"similarity": float(np.clip(cosine, -1.0, 1.0)), "count": int(self.counts[first][place, a])}
+            found["count_other"] = int(self.counts[second][place, b])
+            records.append({"word": one, "other": two, **slice_values(self, place), **found})
         return pd.DataFrame(records)
 
     def project(
