@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from laplex.errors import InputError, check_int, quote
 from laplex.model.vectors import Vectors
 from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
-from laplex.questions.contrast import Measure, ValuePair, check_plain_distance, matched_slices, slice_distances
+from laplex.questions.contrast import Comparison, Measure, check_plain_distance, matched_slices, slice_distances
 from laplex.questions.cosine import cosines, directions, nearest
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
@@ -89,9 +89,9 @@ class Changes(Answers):
         index = self.language(language)
         paths = _paths(self, column, slice)
         first, *_, last = paths[0]
-        ends = ValuePair(first, last, {}, [(path[first], path[last]) for path in paths])
+        ends = Comparison(self, index, measure, [(path[first], path[last]) for path in paths])
         given = None if words is None else self.ids(words, index)
-        ids, distances = ends.most_distant(self, index, given, measure, top, min_count)
+        ids, distances = ends.most_distant(given, top, min_count)
         if steps:
             return _steps(self, index, ids, paths, measure)
         visited = [place for path in paths for place in path.values()]
@@ -219,8 +219,8 @@ def _steps(
     values = in_order({value for step in slices for value in step})
     frames = []
     for one, two in sorted(slices, key=lambda step: [values.index(value) for value in step]):
-        step = ValuePair(one, two, {"from": one, "to": two}, slices[one, two])
-        table = step.table(vectors, language, ids, "step", step.distances(vectors, language, ids, measure))
+        step = Comparison(vectors, language, measure, slices[one, two])
+        table = step.table(ids, step.distances(ids), {"from": one, "to": two})
         frames.append(table.assign(count=table["count_one"] + table["count_two"]))
     return in_order_of_words(frames)[["word", "from", "to", "distance", "count"]]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from laplex.errors import InputError, check_int, quote
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
-from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, tested_words
+from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
 from laplex.runtime.display import bar
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
@@ -98,12 +98,12 @@ class Contrasts(Answers):
         pairs = value_pairs(self, column, others, slice, values)
         frames = []
         with bar("comparing") as progress:
-            for number, pair in enumerate(pairs, 1):
-                shown, distances = pair.most_distant(self, index, ids, measure, top, min_count)
-                frames.append(pair.table(self, index, shown, column, distances))
-                progress.update(number / len(pairs), f"{column}: {pair.name}")
+            for number, (name, labels, slices) in enumerate(pairs, 1):
+                compared = Comparison(self, index, measure, slices)
+                shown = compared.most_distant(ids, top, min_count)
+                frames.append(compared.table(*shown, {column: name, **labels}))
+                progress.update(number / len(pairs), f"{column}: {name}")
         table = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
-        table = table[["word", column, *others, "distance", "count_one", "count_two"]]
         return table.sort_values(["distance", "word"], ascending=[False, True], kind="stable").reset_index(drop=True)
 
     def distance(
@@ -159,9 +159,11 @@ class Contrasts(Answers):
             self.values(along)  # raises if there is no such column
         index = self.language(language)
         ids = self.ids(words, index)
-        pairs = value_pairs(self, across, [] if along is None else [along], slice)
-        tables = [pair.table(self, index, ids, across, pair.distances(self, index, ids, measure)) for pair in pairs]
-        return in_order_of_words(tables)
+        frames = []
+        for name, labels, slices in value_pairs(self, across, [] if along is None else [along], slice):
+            compared = Comparison(self, index, measure, slices)
+            frames.append(compared.table(ids, compared.distances(ids), {**labels, across: name}))
+        return in_order_of_words(frames)
 
     def group_mean(self, word: str, column: str, *, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
         """The vector that the values of a column share: that of the prior's GroupMean (Proposition 3), or the mean.
@@ -194,42 +196,36 @@ class Contrasts(Answers):
 
 
 @dataclass(frozen=True)
-class ValuePair:
-    """Two values of a column, and pairs of slices that have them and agree in all other columns."""
+class Comparison:
+    """Words in pairs of slices that differ in one column; distances are means over the pairs."""
 
-    first: str
-    second: str
-    labels: Mapping[str, str]  # the values of the columns that are not averaged over
+    vectors: Vectors
+    language: int
+    measure: Measure
     slices: Sequence[tuple[int, int]]
 
-    @property
-    def name(self) -> str:
-        return f"{self.first} – {self.second}"
-
-    def distances(
-        self, vectors: Vectors, language: int, ids: Sequence[int] | None, measure: Measure
-    ) -> NDArray[np.float64]:
-        """(n) The mean distance of words between the two values; (V) of all words if `ids` is None."""
-        pairs = [slice_distances(vectors, language, ids, one, two, measure) for one, two in self.slices]
+    def distances(self, ids: Sequence[int] | None) -> NDArray[np.float64]:
+        """(n) The mean distance of words; (V) of all words if `ids` is None."""
+        pairs = [slice_distances(self.vectors, self.language, ids, *pair, self.measure) for pair in self.slices]
         return np.asarray(np.mean(pairs, axis=0))
 
-    def counts(self, vectors: Vectors, language: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(V), (V) How often each word occurs at the first value and at the second."""
-        counts = vectors.counts[language]
-        first, second = ([pair[side] for pair in self.slices] for side in (0, 1))
-        return counts[first].sum(0), counts[second].sum(0)
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(V), (V) How often each word occurs in the first slices of the pairs, and in the second."""
+        counts = self.vectors.counts[self.language]
+        first, second = zip(*self.slices)
+        return counts[list(first)].sum(0), counts[list(second)].sum(0)
 
     def most_distant(
-        self, vectors: Vectors, language: int, ids: Sequence[int] | None, measure: Measure, top: int, min_count: int
+        self, ids: Sequence[int] | None, top: int, min_count: int
     ) -> tuple[list[int], NDArray[np.float64]]:
         """The `top` words, or the given ones, and their distances (n), the largest first; ties in alphabetical order.
 
-        A word that is not named must occur at both values; a named one must do so only if `min_count` says so.
+        A word that is not named must occur on both sides; a named one must do so only if `min_count` says so.
         """
-        names = vectors.rows.vocabularies[language].words
+        names = self.vectors.rows.vocabularies[self.language].words
         distances = np.full(len(names), np.nan)
-        distances[np.s_[:] if ids is None else ids] = self.distances(vectors, language, ids, measure)
-        rarer = np.minimum(*self.counts(vectors, language))
+        distances[np.s_[:] if ids is None else ids] = self.distances(ids)
+        rarer = np.minimum(*self.counts())
         if ids is None:
             candidates = np.flatnonzero((rarer >= max(min_count, 1)) & np.isfinite(distances))
             if len(candidates) > top:
@@ -241,14 +237,12 @@ class ValuePair:
             shown.sort(key=lambda i: (np.isnan(distances[i]), -distances[i], names[i]))
         return shown, distances[shown]
 
-    def table(
-        self, vectors: Vectors, language: int, ids: Sequence[int], column: str, distances: NDArray[np.float64]
-    ) -> pd.DataFrame:
-        """A row for each word, with its distance between the two values of `column` and its counts."""
-        names = vectors.rows.vocabularies[language].words
-        one, two = (counts[list(ids)] for counts in self.counts(vectors, language))
-        compared = {"word": [names[i] for i in ids], **self.labels, column: self.name}
-        return pd.DataFrame({**compared, "distance": distances, "count_one": one, "count_two": two})
+    def table(self, ids: Sequence[int], distances: NDArray[np.float64], labels: Mapping[str, str]) -> pd.DataFrame:
+        """A row for each word: the labels, its distance, and how often it occurs on each side."""
+        names = self.vectors.rows.vocabularies[self.language].words
+        one, two = (counts[list(ids)] for counts in self.counts())
+        found = {"distance": distances, "count_one": one, "count_two": two}
+        return pd.DataFrame({"word": [names[i] for i in ids], **labels, **found})
 
 
 def value_pairs(
@@ -257,22 +251,23 @@ def value_pairs(
     apart: Sequence[str],
     where: Mapping[str, Any],
     values: Sequence[Any] | None = None,
-) -> list[ValuePair]:
-    """Every pair of values of a column, or of those in `values`, for every combination of the columns `apart`."""
+) -> list[tuple[str, dict[str, str], list[tuple[int, int]]]]:
+    """Every pair of values of a column, or of those in `values`, for every combination of the columns `apart`.
+
+    A pair has a name, the values of the columns `apart`, and the pairs of slices that have its two values.
+    """
     matched = matched_slices(vectors, column, where)
     compared = compared_values(in_order({value for slices in matched for value in slices}), column, values)
-    keys = vectors.rows.slices.keys
-    places = [vectors.columns.index(name) for name in apart]
     orders = [vectors.values(name) for name in apart]
     pairs = []
     for one, two in combinations(compared, 2):
         by_labels: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for slices in matched:
             if one in slices and two in slices:
-                labels = tuple(keys[slices[one]][place] for place in places)
-                by_labels.setdefault(labels, []).append((slices[one], slices[two]))
+                found = slice_values(vectors, slices[one])
+                by_labels.setdefault(tuple(found[name] for name in apart), []).append((slices[one], slices[two]))
         for labels in sorted(by_labels, key=lambda key: [order.index(value) for order, value in zip(orders, key)]):
-            pairs.append(ValuePair(one, two, dict(zip(apart, labels)), by_labels[labels]))
+            pairs.append((f"{one} – {two}", dict(zip(apart, labels)), by_labels[labels]))
     if not pairs:
         others = quote(name for name in vectors.columns if name != column)
         raise InputError(f'no two values of "{column}" share a slice of {others}: there is nothing to compare')
