@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import laplex as lx
 from laplex.embeddings import from_gensim, load_word2vec
-from laplex.questions import export
+from laplex.questions.export import escape_formulas
 from laplex.text import word2vec
 from laplex.text.tokens import Slices
 
@@ -51,17 +51,15 @@ def plain():
 # NumPy, gensim, pandas
 
 
-def test_a_slice_as_numpy_is_a_copy_of_ones_own(vectors):
-    words, matrix = export.to_numpy(vectors, party="D", year=2001)
-    assert words == WORDS
-    np.testing.assert_array_equal(matrix, vectors.matrix(party="D", year=2001))
-    matrix[:] = 0
+def test_gensim_gets_a_copy_of_its_own(vectors):
+    keyed = vectors.to_gensim(party="D", year=2001)
+    np.testing.assert_array_equal(keyed.vectors, vectors.matrix(party="D", year=2001))
+    keyed.vectors[:] = 0
     assert vectors.matrix(party="D", year=2001).all()
-    np.testing.assert_array_equal(export.to_numpy(vectors, contexts=True)[1], vectors.contexts())
 
 
 def test_gensim_gets_words_vectors_and_counts(vectors):
-    keyed = export.to_gensim(vectors, party="R")
+    keyed = vectors.to_gensim(party="R")
     assert keyed.index_to_key == WORDS
     np.testing.assert_array_equal(keyed["tax"], vectors.vector("tax", party="R"))
     assert [keyed.get_vecattr(word, "count") for word in WORDS] == [vectors.count(word, party="R") for word in WORDS]
@@ -71,7 +69,7 @@ def test_gensim_gets_words_vectors_and_counts(vectors):
 
 
 def test_contexts_go_to_gensim_with_the_counts_of_all_slices(vectors):
-    keyed = export.to_gensim(vectors, contexts=True)
+    keyed = vectors.to_gensim(contexts=True)
     np.testing.assert_array_equal(keyed.vectors, vectors.contexts())
     assert keyed.get_vecattr("tax", "count") == vectors.count("tax")
 
@@ -79,11 +77,11 @@ def test_contexts_go_to_gensim_with_the_counts_of_all_slices(vectors):
 def test_without_gensim_one_is_told_how_to_get_it(vectors, monkeypatch):
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(lx.InputError, match=r'pip install "laplex\[gensim\]"'):
-        export.to_gensim(vectors, party="R")
+        vectors.to_gensim(party="R")
 
 
 def test_the_frame_has_a_row_for_each_word_of_each_slice(vectors):
-    frame = export.to_frame(vectors)
+    frame = vectors.to_frame()
     assert list(frame.columns) == ["party", "year", "word", "count", "d0", "d1", "d2", "d3"]
     assert len(frame) == len(KEYS) * len(WORDS)
     for row in frame.itertuples():
@@ -94,18 +92,18 @@ def test_the_frame_has_a_row_for_each_word_of_each_slice(vectors):
 
 
 def test_the_frame_may_hold_some_slices_only(vectors):
-    frame = export.to_frame(vectors, party="D")
+    frame = vectors.to_frame(party="D")
     assert set(zip(frame["party"], frame["year"])) == set(KEYS[:2])
     assert len(frame) == 2 * len(WORDS)
 
 
 def test_the_frame_names_the_language_if_there_are_several():
     both = made(languages=("en", "it"))
-    frame = export.to_frame(both)
+    frame = both.to_frame()
     assert frame["language"].value_counts().to_dict() == {"en": 15, "it": 15}
     row = frame[(frame["language"] == "it") & (frame["word"] == "tax") & (frame["party"] == "R")].iloc[0]
     assert row["d2"] == both.vector("tax", language="it", party="R")[2]
-    assert set(export.to_frame(both, language="en")["language"]) == {"en"}
+    assert set(both.to_frame(language="en")["language"]) == {"en"}
 
 
 # Files
@@ -113,7 +111,7 @@ def test_the_frame_names_the_language_if_there_are_several():
 
 @pytest.mark.parametrize(("name", "binary"), [("v.txt", False), ("v.vec", False), ("v.bin", True), ("v.txt.gz", False)])
 def test_word2vec_files_hold_one_slice(vectors, name, binary, tmp_path):
-    export.export(vectors, tmp_path / name, party="D", year="2000")
+    vectors.export(tmp_path / name, party="D", year="2000")
     if name.endswith("gz"):
         assert gzip.decompress((tmp_path / name).read_bytes()).startswith(b"5 4\n")
     read = KeyedVectors.load_word2vec_format(tmp_path / name, binary=binary)
@@ -122,13 +120,13 @@ def test_word2vec_files_hold_one_slice(vectors, name, binary, tmp_path):
 
 
 def test_contexts_can_be_written_as_word2vec_does(vectors, tmp_path):
-    export.to_word2vec(vectors, tmp_path / "c.bin", binary=True, contexts=True)
+    word2vec.write(tmp_path / "c.bin", vectors.words(), vectors.contexts(), True)
     np.testing.assert_array_equal(word2vec.read(tmp_path / "c.bin")[1], vectors.contexts())
 
 
 def test_parquet_holds_all_slices(vectors, tmp_path):
-    export.export(vectors, tmp_path / "v.parquet")
-    expected = export.to_frame(vectors)
+    vectors.export(tmp_path / "v.parquet")
+    expected = vectors.to_frame()
     read = pl.read_parquet(tmp_path / "v.parquet")
     assert read.columns == list(expected.columns)
     assert read["d0"].dtype == pl.Float32
@@ -139,9 +137,9 @@ def test_parquet_holds_all_slices(vectors, tmp_path):
 
 @pytest.mark.parametrize("name", ["v.csv", "v.csv.gz"])
 def test_csv_holds_all_slices_and_no_formulas(vectors, name, tmp_path):
-    export.export(vectors, tmp_path / name)
+    vectors.export(tmp_path / name)
     read = pd.read_csv(tmp_path / name, dtype={"year": str}, na_filter=False)
-    expected = export.to_frame(vectors)
+    expected = vectors.to_frame()
     assert read["word"].to_list() == ["'=1+1" if word == "=1+1" else word for word in expected["word"]]
     np.testing.assert_array_equal(read[["d0", "d3"]].astype(np.float32), expected[["d0", "d3"]])
     assert (read[["d0", "d3"]] < 0).any().all()  # numbers stay numbers
@@ -152,7 +150,7 @@ def test_csv_holds_all_slices_and_no_formulas(vectors, name, tmp_path):
 
 def test_slices_that_look_like_formulas_are_made_harmless_too(tmp_path):
     vectors = made(keys=(("@D",), ("R",)), columns=("=party",))
-    export.export(vectors, tmp_path / "v.csv")
+    vectors.export(tmp_path / "v.csv")
     with open(tmp_path / "v.csv", newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert {"'=party", "'@D", "'=1+1", "R"} <= set(cells)
@@ -160,7 +158,7 @@ def test_slices_that_look_like_formulas_are_made_harmless_too(tmp_path):
 
 
 def test_npz_of_all_slices(vectors, tmp_path):
-    export.export(vectors, tmp_path / "v.npz")
+    vectors.export(tmp_path / "v.npz")
     with np.load(tmp_path / "v.npz", allow_pickle=False) as read:
         assert read["words"].tolist() == WORDS
         assert read["columns"].tolist() == ["party", "year"]
@@ -171,12 +169,12 @@ def test_npz_of_all_slices(vectors, tmp_path):
 
 
 def test_npz_of_one_slice_is_one_matrix(vectors, plain, tmp_path):
-    export.export(vectors, tmp_path / "v.npz", party="R")
+    vectors.export(tmp_path / "v.npz", party="R")
     with np.load(tmp_path / "v.npz", allow_pickle=False) as read:
         np.testing.assert_array_equal(read["vectors"], vectors.matrix(party="R"))
         assert read["counts"].tolist() == [vectors.count(word, party="R") for word in WORDS]
         assert read["slices"].tolist() == [["R", "2001"]]
-    export.export(made(keys=((),), columns=(), contexts=False), tmp_path / "v.npz")
+    made(keys=((),), columns=(), contexts=False).export(tmp_path / "v.npz")
     with np.load(tmp_path / "v.npz", allow_pickle=False) as read:
         np.testing.assert_array_equal(read["vectors"], plain.matrix())
         assert "contexts" not in read
@@ -185,24 +183,24 @@ def test_npz_of_one_slice_is_one_matrix(vectors, plain, tmp_path):
 def test_what_cannot_be_exported_says_why(vectors, tmp_path):
     for name in ("v.xlsx", "v", "v.parquet.gz", "v.npz.gz"):
         with pytest.raises(lx.InputError, match="no ending that vectors can be written to"):
-            export.export(vectors, tmp_path / name)
+            vectors.export(tmp_path / name)
     for name in ("v.txt", "v.bin"):
         with pytest.raises(lx.InputError, match="say which slice"):
-            export.export(vectors, tmp_path / name, party="D")
+            vectors.export(tmp_path / name, party="D")
     with pytest.raises(lx.InputError, match='"party" has no value'):
-        export.export(vectors, tmp_path / "v.csv", party="X")
+        vectors.export(tmp_path / "v.csv", party="X")
     with pytest.raises(lx.InputError, match="vectors do not vary by"):
-        export.to_frame(vectors, chamber="senate")
+        vectors.to_frame(chamber="senate")
     with pytest.raises(lx.InputError, match="say which language"):
-        export.export(made(languages=("en", "it")), tmp_path / "v.npz")
+        made(languages=("en", "it")).export(tmp_path / "v.npz")
     with pytest.raises(lx.InputError, match="the name of another column"):
-        export.to_frame(made(keys=(("D",),), columns=("word",)))
+        made(keys=(("D",),), columns=("word",)).to_frame()
     with pytest.raises(lx.InputError, match="leave out party"):
-        export.to_numpy(vectors, contexts=True, party="D")
+        vectors.to_gensim(contexts=True, party="D")
     with pytest.raises(lx.InputError, match="without context vectors"):
-        export.to_gensim(made(contexts=False), contexts=True)
+        made(contexts=False).to_gensim(contexts=True)
     with pytest.raises(lx.StorageError, match="cannot write"):
-        export.export(vectors, tmp_path / "nowhere" / "v.csv")
+        vectors.export(tmp_path / "nowhere" / "v.csv")
     assert [path for path in tmp_path.iterdir() if path.name != "cache"] == []
 
 
@@ -212,7 +210,7 @@ def test_what_cannot_be_exported_says_why(vectors, tmp_path):
 @given(st.lists(st.text(max_size=5)), st.text(min_size=1, max_size=3))
 def test_no_text_of_a_neutral_table_is_a_formula(texts, name):
     frame = pd.DataFrame({name: texts}, dtype=object)
-    safe = export.escape_formulas(frame)
+    safe = escape_formulas(frame)
     for before, after in zip([name, *texts], [*safe.columns, *safe.iloc[:, 0]]):
         assert after[:1] not in {*"=+-@\t\r\n＝＋－＠"}
         assert after in (before, "'" + before)
@@ -222,7 +220,7 @@ def test_no_text_of_a_neutral_table_is_a_formula(texts, name):
 
 def test_a_neutral_table_keeps_what_is_not_text():
     frame = pd.DataFrame({"n": [-1.5, 2.0], "i": [-1, 2], "mixed": ["-a", None], "kind": pd.Categorical(["+", "x"])})
-    safe = export.escape_formulas(frame)
+    safe = escape_formulas(frame)
     pd.testing.assert_frame_equal(safe[["n", "i"]], frame[["n", "i"]])
     assert safe["mixed"][0] == "'-a"
     assert pd.isna(safe["mixed"][1])
@@ -234,7 +232,7 @@ def test_a_neutral_table_keeps_what_is_not_text():
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_word_vectors_of_gensim_become_embeddings(plain, binary, tmp_path):
-    export.to_gensim(plain).save_word2vec_format(str(tmp_path / "v"), binary=binary)
+    plain.to_gensim().save_word2vec_format(str(tmp_path / "v"), binary=binary)
     read = load_word2vec(tmp_path / "v", language="de")
     assert read.languages == ["de"]
     assert read.words() == WORDS
@@ -245,7 +243,7 @@ def test_word_vectors_of_gensim_become_embeddings(plain, binary, tmp_path):
 
 
 def test_embeddings_from_a_file_can_be_saved_and_loaded(plain, tmp_path):
-    export.export(plain, tmp_path / "v.bin")
+    plain.export(tmp_path / "v.bin")
     load_word2vec(tmp_path / "v.bin").save(tmp_path / "saved")
     loaded = lx.load(tmp_path / "saved")
     assert loaded.words() == WORDS
@@ -253,13 +251,13 @@ def test_embeddings_from_a_file_can_be_saved_and_loaded(plain, tmp_path):
 
 
 def test_unknown_counts_are_not_told_to_gensim(plain, tmp_path):
-    export.export(plain, tmp_path / "v.bin")
-    keyed = export.to_gensim(load_word2vec(tmp_path / "v.bin"))
+    plain.export(tmp_path / "v.bin")
+    keyed = load_word2vec(tmp_path / "v.bin").to_gensim()
     assert "count" not in keyed.expandos
 
 
 def test_gensims_keyed_vectors_come_back_with_their_counts(plain):
-    back = from_gensim(export.to_gensim(plain))
+    back = from_gensim(plain.to_gensim())
     assert back.words() == WORDS
     assert [back.count(word) for word in WORDS] == [plain.count(word) for word in WORDS]
     np.testing.assert_array_equal(back.matrix(), plain.matrix())

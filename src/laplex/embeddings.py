@@ -1,6 +1,6 @@
 """Embeddings: the vectors that a fit estimates, with their counts, prior graph, settings and history.
 
-They are immutable, answer questions (`questions/answers.py`), and are saved as a folder. Vectors that were made
+They are immutable, answer questions (`questions/`), and are saved as a folder. Vectors that were made
 elsewhere (word2vec, GloVe, fastText, gensim) become Embeddings of one language and one slice, without contexts.
 P parameters, S slices, V words, D dimensions.
 """
@@ -19,8 +19,11 @@ from laplex.errors import InputError, StorageError
 from laplex.model.absent import AbsentVectors, SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
-from laplex.questions import export
-from laplex.questions.answers import Answers, provided
+from laplex.questions.answers import provided
+from laplex.questions.change import Changes
+from laplex.questions.contrast import Contrasts
+from laplex.questions.export import Exports
+from laplex.questions.similarity import Similarities
 from laplex.runtime import storage
 from laplex.runtime.display import card
 from laplex.text import word2vec
@@ -31,7 +34,7 @@ EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directe
 KIND = "embeddings"  # that manifests of saved models have
 
 
-class Embeddings(Answers):
+class Embeddings(Similarities, Contrasts, Changes, Exports):
     """Vectors of words by slice, and of contexts, with methods that answer questions about them.
 
     Made by `lx.fit`, `lx.load`, `lx.load_word2vec`, `lx.from_gensim` or `Embeddings.of`.
@@ -139,56 +142,6 @@ class Embeddings(Answers):
         deviation: NDArray[np.float32] = self.spread[self.slots(index, self.slice(slice))[self.id(word, index)]]
         return deviation
 
-    def to_gensim(self, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
-        """The vectors of one slice as gensim's KeyedVectors.
-
-        Args:
-            language: The language, if there are several.
-            contexts: Take the context vectors, which do not vary by slice.
-            **slice: The value of every column that the vectors vary by.
-
-        Returns:
-            KeyedVectors, with the attribute "count" where counts are known.
-
-        Example:
-            fitted.to_gensim(party="D").most_similar("health")
-        """
-        return export.to_gensim(self, language, contexts=contexts, **slice)
-
-    def to_frame(self, language: str | None = None, **slice: Any) -> pd.DataFrame:
-        """All vectors as a table, or those of the slices with given values.
-
-        Args:
-            language: One language; without it, all.
-            **slice: Values of columns that the vectors vary by.
-
-        Returns:
-            A table with language (if there are several), slice, word, count, d0, d1, …
-
-        Example:
-            fitted.to_frame(party="D")
-        """
-        return export.to_frame(self, language, **slice)
-
-    def export(self, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
-        """Write vectors for other programs, in the format that the ending of the file says.
-
-        .txt .vec   word2vec text, .bin binary: one slice, which must be chosen
-        .npz        NumPy, without pickle: words, vectors (V, D) and counts (V), or of several slices (S, V, D) and
-                    (S, V), which "columns" and "slices" name; contexts (V, D) if there are any
-        .parquet    a table of all slices, or of those with the given values, as `to_frame` returns it
-        .csv        the same; an apostrophe is put before words that a spreadsheet would take for a formula
-
-        Args:
-            path: The file to write; text formats may end in .gz.
-            language: The language, if there are several.
-            **slice: Values of columns that the vectors vary by.
-
-        Example:
-            fitted.export("democrats.vec", party="D")
-        """
-        export.export(self, path, language, **slice)
-
     def save(self, folder: str | os.PathLike[str], *, kind: str = KIND) -> None:
         """Write the model to a folder, atomically; `lx.load` reads it.
 
@@ -290,7 +243,10 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         if spread is not None:
             _checked(spread, "f", theta.shape)
         graph, covariance = _graph(arrays, len(theta)), _slice_covariance(arrays, rows)
-        history = _records(settings["history"])
+        history = settings["history"]
+        columns = {name for record in history for name in record}
+        if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
+            raise ValueError("its history")
         return Embeddings(rows, theta, slot, counts, graph, dict(settings["fit"]), history, spread, covariance)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
@@ -341,14 +297,6 @@ def _slice_covariance(arrays: dict[str, NDArray[Any]], rows: Rows) -> SliceCovar
     if not np.isfinite(covariance).all() or not _within(kind, 0, kinds):
         raise ValueError("what fills absent words")
     return SliceCovariance(covariance, kind)
-
-
-def _records(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The history; ValueError if its table would be much larger than itself, mostly empty."""
-    columns = {name for record in history for name in record}
-    if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):
-        raise ValueError("its history")
-    return history
 
 
 def load_word2vec(

@@ -9,7 +9,7 @@ Results are printed to standard output; progress and messages to standard error.
 error in the input (one line says which), 2 for wrong usage, 130 after Ctrl-C.
 """
 
-from laplex.cli import app, corpora, exporting, fitting, questions
+from laplex.cli import app, corpora, fitting, models
 from laplex.cli.app import main
 
-__all__ = ["app", "corpora", "exporting", "fitting", "main", "questions"]
+__all__ = ["app", "corpora", "fitting", "main", "models"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from inspect import Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, get_origin
 
 import pandas as pd
 import typer
@@ -53,15 +54,26 @@ app = typer.Typer(
 )
 
 
-def command(example: str, *, column_options: bool = False) -> Callable[[Any], Any]:
+def command(
+    example: str, *, column_options: bool = False, shared: Callable[..., Any] | None = None
+) -> Callable[[Any], Any]:
     """Register a command whose help ends with an example.
 
-    Args:
-        example: A call that makes sense alone.
-        column_options: Accept unknown options, which name the columns of a model: --party D.
+    With `column_options` it accepts unknown options, which name the columns of a model: --party D. With `shared` it has
+    the Annotated parameters of that function as well, before its own keyword-only ones, and passes them on to it.
     """
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True} if column_options else {}
-    return app.command(epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)
+
+    def register(function: Any) -> Any:
+        if shared is not None:
+            own = dict(signature(function, eval_str=True).parameters)
+            first = {name: option for name, option in own.items() if option.kind is option.POSITIONAL_OR_KEYWORD}
+            both = first | dict(signature(shared, eval_str=True).parameters) | own
+            options = [option for option in both.values() if get_origin(option.annotation) is Annotated]
+            function.__signature__ = Signature([option.replace(kind=option.KEYWORD_ONLY) for option in options])
+        return app.command(epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)(function)
+
+    return register
 
 
 def _print_version(requested: bool) -> None:
@@ -87,20 +99,13 @@ def main() -> None:
     try:
         with record_command(arguments):
             app(arguments)
-    except (KeyboardInterrupt, _InterruptedError):
+    except (KeyboardInterrupt, _InterruptedError, LaplexError) as error:
         if debug:
             raise
-        _fail("stopped", 130)
-    except LaplexError as error:
-        if debug:
-            raise
-        _fail(str(error), 1)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    console = Console(stderr=True)
-    console.print(f"laplex: {visible(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
-    sys.exit(code)
+        message, code = (visible(str(error)), 1) if isinstance(error, LaplexError) else ("stopped", 130)
+        console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+        console.print(f"laplex: {message}", style="red")
+        sys.exit(code)
 
 
 def visible(text: str) -> str:

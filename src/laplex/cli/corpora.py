@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +13,6 @@ from typer import Argument, Option
 
 import laplex as lx
 from laplex.cli.app import Quiet, command, show
-from laplex.embeddings import Embeddings
 from laplex.errors import StorageError
 from laplex.fitting.provenance import call_of, command_of, part_of
 from laplex.runtime import storage
@@ -128,41 +127,30 @@ def show_model(folder: str) -> None:
     """Print how a saved model was made: command, settings, text, versions, hashes."""
     fitted = lx.load(folder)
     show(f"{folder}: {fitted!r}")
-    lines = [*_origin(fitted.settings), *_choices(fitted.settings), *_text(fitted)]
-    lines += [("vectors", f"hash {storage.load(folder).digest}"), ("versions", _join(fitted.settings.get("versions")))]
-    width = max(len(name) for name, _ in lines)
-    for name, description in lines:
-        if description:
+    settings, command = fitted.settings, command_of(fitted.settings)
+    model, training, tokens = (part_of(settings, name) for name in ("model", "training", "tokens"))
+    same_bytes = "a refit gives the same bytes" + ("" if training.get("threads") == 1 else " only with threads=1")
+    place = tokens.get("folder")
+    lines = {
+        "command" if command else "in Python": command or call_of(settings),
+        "read from": settings.get("read"),
+        "baseline": settings.get("baseline"),
+        "rotation": settings.get("rotation"),
+        "model": {name: value for name, value in model.items() if name != "beliefs"},
+        "training": {name: value for name, value in training.items() if value is not None},
+        "seed": f"{training.get('seed')}; {same_bytes}" if training else None,
+        "machine": settings.get("machine"),
+        "text": tokens.get("sources"),
+        "text hash": tokens.get("digest"),
+        "tokens": f"{place}{'' if storage.exists(str(place)) else ' (no longer there)'}" if place else None,
+        "vocabulary": {name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)},
+        "vectors": f"hash {storage.load(folder).digest}",
+        "versions": settings.get("versions"),
+    }
+    width = max(map(len, lines))
+    for name, value in lines.items():
+        if description := _join(value):
             show(f"{name:<{width}}  {description}")
-
-
-def _origin(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    command = command_of(settings)
-    yield ("command", command) if command else ("in Python", call_of(settings))
-    yield "read from", str(settings.get("read", ""))
-    yield "baseline", _join(settings.get("baseline"))
-    yield "rotation", _join(settings.get("rotation"))
-
-
-def _choices(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    model, training = part_of(settings, "model"), part_of(settings, "training")
-    yield "model", _join({name: value for name, value in model.items() if name != "beliefs"})
-    yield "training", _join({name: value for name, value in training.items() if value is not None})
-    if training:
-        repeatable = training.get("threads") == 1
-        note = "a refit gives the same bytes" if repeatable else "a refit gives the same bytes only with threads=1"
-        yield "seed", f"{training.get('seed')}; {note}"
-    yield "machine", _join(settings.get("machine"))
-
-
-def _text(fitted: Embeddings) -> Iterator[tuple[str, str]]:
-    known = part_of(fitted.settings, "tokens")
-    yield "text", _join(known.get("sources"))
-    yield "text hash", str(known.get("digest", ""))
-    if folder := known.get("folder"):
-        missing = "" if storage.exists(Path(str(folder))) else " (no longer there)"
-        yield "tokens", f"{folder}{missing}"
-    yield "vocabulary", _join({name: known[name] for name in ("min_count", "max_words", "keep") if known.get(name)})
 
 
 def _join(values: Any) -> str:

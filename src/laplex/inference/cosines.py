@@ -23,7 +23,6 @@ from laplex.inference.jackknife import JackknifeVectors, clusters_of, cosine, ja
 from laplex.inference.score_test import AxisDifference, axis_difference
 from laplex.inference.statistics import ScoreTable, units_with_words
 from laplex.inference.units import Floats, Ints, Options, Units, interval_quantile, warn_of_speakers
-from laplex.questions import similarity as descriptive
 from laplex.questions.cosine import directions, normalize
 from laplex.questions.similarity import Pole
 
@@ -49,7 +48,7 @@ def similarity(fitted: Embeddings, one: str, two: str, **options: Any) -> pd.Dat
     shared, where = Options.split(options)
     text = CosineIntervals(fitted, shared)
     warn_of_speakers(text.tokens, shared.cluster, fitted.columns)
-    table = descriptive.similarity(fitted, one, two, language=shared.language, where=where)
+    table = fitted.similarity(one, two, language=shared.language, **where)
     ids = fitted.ids([one, two], text.language)
     text.read(ids)
     return table.assign(**pd.DataFrame([text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)]))
@@ -76,7 +75,7 @@ def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.
     shared, where = Options.split(options)
     text = CosineIntervals(fitted, shared)
     warn_of_speakers(text.tokens, shared.cluster, fitted.columns)
-    table = descriptive.neighbors(fitted, word, k, language=shared.language, where=where)
+    table = fitted.neighbors(word, k, language=shared.language, **where)
     index = fitted.id(word, text.language)
     others = [fitted.id(other, text.language) for other in table["neighbor"]]
     text.read(list(dict.fromkeys([index, *others])))
@@ -120,7 +119,7 @@ def project(
     text = CosineIntervals(fitted, shared)
     warn_of_speakers(text.tokens, shared.cluster, fitted.columns if across is None else [across])
     # with `across`, for the complaints about poles that are none
-    table = descriptive.project(fitted, words, axis, language=shared.language, where=where if across is None else {})
+    table = fitted.project(words, axis, language=shared.language, **(where if across is None else {}))
     if across is not None:
         request = Request(fitted, across, options | {"tokens": text.tokens}, words, permutations=0)
         return _differences(request, axis, label_free(fitted, text.tokens, pooled, shared.quiet))

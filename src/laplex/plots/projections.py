@@ -22,7 +22,7 @@ from laplex.plots.chart import COLORS, MUTED, Chart, Floats, records, title_of
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import matched_slices
 from laplex.questions.cosine import cosines, directions, nearest
-from laplex.questions.similarity import Pole, project
+from laplex.questions.similarity import Pole, Similarities
 from laplex.runtime.display import say
 
 Method = Literal["pca", "umap"]
@@ -119,7 +119,7 @@ def _unit_vectors(fitted: Vectors, ids: Sequence[int], language: int, slice: int
 
 
 def map(
-    fitted: Vectors,
+    fitted: Similarities,
     words: Sequence[str] | None = None,
     top: int = 300,
     method: Method = "pca",
@@ -178,7 +178,7 @@ def _points_table(fitted: Vectors, points: pd.DataFrame, has_poles: bool) -> pd.
 
 
 def _map_points(
-    fitted: Vectors,
+    fitted: Similarities,
     words: Sequence[str] | None,
     top: int,
     method: str,
@@ -207,7 +207,7 @@ def _map_points(
         place = fitted.columns.index(color)
         frame["_color"] = [fitted.rows.slices.keys[number][place] for number in frame["_slice"]]
     elif color is not None:
-        frame["_color"] = project(fitted, names, color, language=language, where=where)["position"]
+        frame["_color"] = fitted.project(names, color, language=language, **where)["position"]
     return frame, titles
 
 

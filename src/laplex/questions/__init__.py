@@ -1,1 +1,1 @@
-"""Descriptive questions: functions of Vectors that return tables. `Embeddings` has them as methods."""
+"""Descriptive questions to vectors, each a method that returns a table; `Embeddings` inherits them."""

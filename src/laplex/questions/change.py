@@ -13,16 +13,157 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, quote
 from laplex.model.vectors import Vectors
-from laplex.questions.contrast import Measure, ValuePair, matched_slices, most_distant, slice_distances
+from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
+from laplex.questions.contrast import Comparison, Measure, check_plain_distance, matched_slices, slice_distances
 from laplex.questions.cosine import cosines, directions, nearest
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
+from laplex.text.tokens import Tokens
 
 WORDS_PER_BATCH = 64  # words whose neighbors are searched together
 Path = Mapping[str, int]
+
+
+class Changes(Answers):
+    """Questions about change along an ordered column."""
+
+    def drift(
+        self,
+        column: str,
+        top: int = 15,
+        *,
+        words: str | Sequence[str] | None = None,
+        measure: Measure = "euclidean",
+        min_count: int | None = None,
+        steps: bool = False,
+        k: int = 5,
+        rank: Rank = "distance",
+        interval: float | None = None,
+        cluster: str | None = None,
+        min_clusters: int = 25,
+        tokens: Tokens | None = None,
+        language: str | None = None,
+        **slice: Any,
+    ) -> pd.DataFrame:
+        """The words that moved most from the first value of an ordered column to the last.
+
+        Distances are means over the other slices that have both the first and the last value. With `interval`,
+        `cluster` or `rank="evidence"` it tests a linear trend: how far it leads from the first value to the last,
+        corrected for noise, with an interval and a test as in `contrast`.
+
+        Args:
+            column: A column with an order: numbers, periods of time, or one that has a Chain.
+            top: The number of words.
+            words: A word, or several, to look at instead of the top ones.
+            measure: The distance, "euclidean" or "cosine".
+            min_count: How often a word must occur at the first and at the last value; 100 for tests, if not given.
+            steps: Return every step from one value to the next.
+            k: The number of neighbors to list at both ends.
+            rank: Order words by "distance", or by the "evidence" for a trend.
+            interval: The share of other samples, such as 0.9, in which the interval holds the result.
+            cluster: The column that says whose text it is; without it, documents are what was sampled.
+            min_clusters: With an interval: the number of clusters that must use a word.
+            tokens: The text, if that of the model has moved.
+            language: The language, if there are several.
+            **slice: Values of other columns that the vectors vary by; without any, all slices.
+
+        Returns:
+            Word, from, to, distance, "path" (the length of all steps), count in all these slices, and the neighbors
+            before and after; for tests estimate, interval, p and p_adjusted.
+
+        Example:
+            fitted.drift("period", top=15, min_count=50, party="D")
+            fitted.drift("period", interval=0.9, rank="evidence")
+        """
+        if is_inference(interval, cluster, rank == "evidence"):
+            check_plain_distance(measure, steps)
+            options = tested_words(top, words, rank, min_count)
+            options |= {"cluster": cluster, "min_clusters": min_clusters, "tokens": tokens, "language": language}
+            return self._infer("drift", interval, column, **options, **slice)
+        top, min_count, k = check_int("top", top), check_int("min_count", min_count or 0, 0), check_int("k", k)
+        ordered_column(self, column)
+        index = self.language(language)
+        paths = _paths(self, column, slice)
+        first, *_, last = paths[0]
+        ends = Comparison(self, index, measure, [(path[first], path[last]) for path in paths])
+        given = None if words is None else self.ids(words, index)
+        ids, distances = ends.most_distant(given, top, min_count)
+        if steps:
+            return _steps(self, index, ids, paths, measure)
+        visited = [place for path in paths for place in path.values()]
+        with bar("neighbors") as progress:
+            before, after = (_neighbor_lists(self, index, ids, side, k, progress.update) for side in zip(*ends.slices))
+        return pd.DataFrame(
+            {
+                "word": [self.rows.vocabularies[index].words[i] for i in ids],
+                "from": first,
+                "to": last,
+                "distance": distances,
+                "path": np.mean([_length(self, index, ids, path, measure) for path in paths], axis=0),
+                "count": self.counts[index][np.ix_(visited, ids)].sum(0),
+                "before": before,
+                "after": after,
+            }
+        )
+
+    def trajectory(
+        self,
+        word: str,
+        *,
+        along: str | None = None,
+        to: str | Sequence[str] | None = None,
+        reference: Literal["first", "last"] = "first",
+        k: int = 5,
+        language: str | None = None,
+        **slice: Any,
+    ) -> pd.DataFrame:
+        """How similar a word is, along an ordered column, to what it was at the first value, and its neighbors.
+
+        Args:
+            word: A word.
+            along: The column; it may be left out if only one has an order.
+            to: Other words to compare it with, in the same slice, instead of with itself.
+            reference: Compare the word with itself at the "first" or at the "last" value.
+            k: The number of neighbors to list.
+            language: The language, if there are several.
+            **slice: Values of other columns that the vectors vary by; without any, all slices.
+
+        Returns:
+            Word, slice, the word it is compared with, similarity, count and neighbors.
+
+        Example:
+            fitted.trajectory("health", to=["insurance", "security"], party="D")
+        """
+        k = check_int("k", k)
+        if reference not in ("first", "last"):
+            raise InputError(f'reference="{reference}": write "first" or "last"')
+        column = ordered_column(self, along)
+        index = self.language(language)
+        number = self.id(word, index)
+        others = [number] if to is None else self.ids(to, index)
+        names = self.rows.vocabularies[index].words
+        records = []
+        paths = [list(path.values()) for path in matched_slices(self, column, slice)]
+        total = sum(map(len, paths))
+        with bar("neighbors") as progress:
+            for path in paths:
+                start = path[0 if reference == "first" else -1]
+                for place in path:
+                    here = directions(self, [number], index, place)
+                    near = ", ".join(names[i] for i in nearest(cosines(self, here, index, place)[0], k, [number]))
+                    count = int(self.counts[index][place, number])
+                    for other in others:
+                        there = directions(self, [other], index, start if other == number else place)
+                        similarity = float(np.clip(here[0] @ there[0], -1.0, 1.0))
+                        found = {"to": names[other], "similarity": similarity, "count": count, "neighbors": near}
+                        records.append({"word": word, **slice_values(self, place), **found})
+                    progress.update(len(records) / len(others) / total)
+        table = pd.DataFrame(records)
+        return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)
 
 
 def ordered_column(vectors: Vectors, column: str | None = None) -> str:
@@ -45,43 +186,6 @@ def ordered_column(vectors: Vectors, column: str | None = None) -> str:
     return column
 
 
-def drift(
-    vectors: Vectors,
-    column: str,
-    top: int = 15,
-    *,
-    words: str | Sequence[str] | None = None,
-    measure: Measure = "euclidean",
-    min_count: int = 0,
-    steps: bool = False,
-    k: int = 5,
-    language: str | None = None,
-    where: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """The `top` words, or the given ones, by the distance from the first value of the column to the last."""
-    top, min_count, k = check_int("top", top), check_int("min_count", min_count, 0), check_int("k", k)
-    ordered_column(vectors, column)
-    index = vectors.language(language)
-    names = vectors.rows.vocabularies[index].words
-    paths = _paths(vectors, column, where or {})
-    first, *_, last = paths[0]
-    ends = ValuePair(first, last, {}, [(path[first], path[last]) for path in paths])
-    one, two = ends.counts(vectors, index)
-    ids = None if words is None else vectors.ids(words, index)
-    distances = ends.distances(vectors, index, ids, measure)
-    if ids is None:
-        least = max(min_count, 1)
-        shown = most_distant(distances, names, top, (one >= least) & (two >= least))
-        moved = dict(zip(shown, distances[shown].tolist()))
-    else:
-        moved = dict(zip(ids, distances.tolist()))
-        moved = {i: moved[i] for i in ids if one[i] >= min_count and two[i] >= min_count}
-        moved = dict(sorted(moved.items(), key=lambda item: (np.isnan(item[1]), -item[1], names[item[0]])))
-    if steps:
-        return _steps(vectors, index, list(moved), paths, measure)
-    return _overview(vectors, index, moved, paths, ends, measure, k)
-
-
 def _paths(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict[str, int]]:
     """The slices along the column, for each combination of other values that has both its ends."""
     matched = matched_slices(vectors, column, where)
@@ -98,39 +202,10 @@ def _paths(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict
     return paths
 
 
-def _overview(
-    vectors: Vectors,
-    language: int,
-    moved: Mapping[int, float],
-    paths: Sequence[Path],
-    ends: ValuePair,
-    measure: Measure,
-    k: int,
-) -> pd.DataFrame:
-    """One row for each word: its distance, the length of its path, and its neighbors at both ends."""
-    ids = list(moved)
-    lengths = [
-        np.sum(
-            [slice_distances(vectors, language, ids, one, two, measure) for one, two in pairwise(path.values())], axis=0
-        )
-        for path in paths
-    ]
-    visited = [slice for path in paths for slice in path.values()]
-    sides = [[pair[side] for pair in ends.slices] for side in (0, 1)]
-    with bar("neighbors") as progress:
-        before, after = (_neighbor_lists(vectors, language, ids, slices, k, progress.update) for slices in sides)
-    return pd.DataFrame(
-        {
-            "word": [vectors.rows.vocabularies[language].words[i] for i in ids],
-            "from": ends.first,
-            "to": ends.second,
-            "distance": np.array(list(moved.values()), np.float64),
-            "path": np.mean(lengths, axis=0),
-            "count": vectors.counts[language][np.ix_(visited, ids)].sum(0),
-            "before": before,
-            "after": after,
-        }
-    )
+def _length(vectors: Vectors, language: int, ids: Sequence[int], path: Path, measure: Measure) -> NDArray[np.float64]:
+    """(n) The sum of the distances of words over all steps of a path."""
+    steps = [slice_distances(vectors, language, ids, one, two, measure) for one, two in pairwise(path.values())]
+    return np.asarray(np.sum(steps, axis=0))
 
 
 def _steps(
@@ -144,21 +219,10 @@ def _steps(
     values = in_order({value for step in slices for value in step})
     frames = []
     for one, two in sorted(slices, key=lambda step: [values.index(value) for value in step]):
-        step = ValuePair(one, two, {}, slices[one, two])
-        before, after = step.counts(vectors, language)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "word": [vectors.rows.vocabularies[language].words[i] for i in ids],
-                    "from": one,
-                    "to": two,
-                    "distance": step.distances(vectors, language, ids, measure),
-                    "count": (before + after)[list(ids)],
-                }
-            )
-        )
-    # sorted by the row numbers within frames, all rows of a word are together
-    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+        step = Comparison(vectors, language, measure, slices[one, two])
+        table = step.table(ids, step.distances(ids), {"from": one, "to": two})
+        frames.append(table.assign(count=table["count_one"] + table["count_two"]))
+    return in_order_of_words(frames)[["word", "from", "to", "distance", "count"]]
 
 
 def _neighbor_lists(
@@ -181,49 +245,3 @@ def _neighbor_lists(
             lists.append(", ".join(names[i] for i in nearest(similarity, k, [word])))
         update(len(lists) / len(ids), f"{len(lists):,} of {len(ids):,} words")
     return lists
-
-
-def trajectory(
-    vectors: Vectors,
-    word: str,
-    *,
-    along: str | None = None,
-    to: str | Sequence[str] | None = None,
-    reference: Literal["first", "last"] = "first",
-    k: int = 5,
-    language: str | None = None,
-    where: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """The similarity of a word to itself in the first or last slice, or to other words in the same slice."""
-    k = check_int("k", k)
-    if reference not in ("first", "last"):
-        raise InputError(f'reference="{reference}": write "first" or "last"')
-    column = ordered_column(vectors, along)
-    index = vectors.language(language)
-    number = vectors.id(word, index)
-    others = [number] if to is None else vectors.ids(to, index)
-    names = vectors.rows.vocabularies[index].words
-    records = []
-    paths = [list(path.values()) for path in matched_slices(vectors, column, where or {})]
-    total = sum(map(len, paths))
-    with bar("neighbors") as progress:
-        for path in paths:
-            start = path[0 if reference == "first" else -1]
-            for slice in path:
-                here = directions(vectors, [number], index, slice)
-                near = ", ".join(names[i] for i in nearest(cosines(vectors, here, index, slice)[0], k, [number]))
-                for other in others:
-                    there = directions(vectors, [other], index, start if other == number else slice)
-                    records.append(
-                        {
-                            "word": word,
-                            **dict(zip(vectors.columns, vectors.rows.slices.keys[slice])),
-                            "to": names[other],
-                            "similarity": float(np.clip(here[0] @ there[0], -1.0, 1.0)),
-                            "count": int(vectors.counts[index][slice, number]),
-                            "neighbors": near,
-                        }
-                    )
-                progress.update(len(records) / len(others) / total)
-    table = pd.DataFrame(records)
-    return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.model.vectors import Vectors
+from laplex.questions.answers import Answers, slice_values
 from laplex.runtime import atomic
 from laplex.runtime.display import bar
 from laplex.text import word2vec
@@ -27,53 +28,95 @@ ENDINGS = ".txt and .vec (word2vec text), .bin (word2vec binary), .csv, each als
 FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 
 
-def to_numpy(
-    vectors: Vectors, language: str | None = None, *, contexts: bool = False, **slice: Any
-) -> tuple[list[str], NDArray[np.float32]]:
-    """The words and a copy of their vectors (V, D) in a slice, or of their context vectors."""
-    if contexts and slice:
-        raise InputError(f"context vectors are the same in all slices: leave out {', '.join(slice)}")
-    matrix = vectors.contexts(language) if contexts else vectors.matrix(language, **slice)
-    return vectors.words(language), matrix.copy()
+class Exports(Answers):
+    """Ways to pass vectors on to other programs."""
 
+    def to_gensim(self, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
+        """The vectors of one slice as gensim's KeyedVectors.
 
-def to_gensim(vectors: Vectors, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
-    """gensim's KeyedVectors of a slice, with the count of each word where counts are known."""
-    try:
-        from gensim.models import KeyedVectors  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
-        raise InputError('gensim is not installed: pip install "laplex[gensim]"') from None
-    words, matrix = to_numpy(vectors, language, contexts=contexts, **slice)
-    counts = vectors.counts[vectors.language(language)][vectors.chosen(slice)].sum(0)
-    keyed = KeyedVectors(matrix.shape[1])
-    keyed.add_vectors(words, matrix)
-    if counts.any():
-        keyed.allocate_vecattrs(["count"], [np.int64])
-        keyed.expandos["count"][:] = counts
-    return keyed
+        Args:
+            language: The language, if there are several.
+            contexts: Take the context vectors, which do not vary by slice.
+            **slice: The value of every column that the vectors vary by.
 
+        Returns:
+            KeyedVectors, with the attribute "count" where counts are known.
 
-def to_word2vec(
-    vectors: Vectors,
-    path: str | os.PathLike[str],
-    binary: bool = False,
-    contexts: bool = False,
-    language: str | None = None,
-    **slice: Any,
-) -> None:
-    """Write a slice, or the context vectors, as word2vec does: text, or binary."""
-    words, matrix = to_numpy(vectors, language, contexts=contexts, **slice)
-    word2vec.write(path, words, matrix, binary)
+        Example:
+            fitted.to_gensim(party="D").most_similar("health")
+        """
+        try:
+            from gensim.models import KeyedVectors  # type: ignore[import-untyped,unused-ignore]
+        except ImportError:
+            raise InputError('gensim is not installed: pip install "laplex[gensim]"') from None
+        if contexts and slice:
+            raise InputError(f"context vectors are the same in all slices: leave out {', '.join(slice)}")
+        matrix = self.contexts(language) if contexts else self.matrix(language, **slice)
+        keyed = KeyedVectors(self.dimensions)
+        keyed.add_vectors(self.words(language), matrix.copy())
+        counts = self.counts[self.language(language)][self.chosen(slice)].sum(0)
+        if counts.any():
+            keyed.allocate_vecattrs(["count"], [np.int64])
+            keyed.expandos["count"][:] = counts
+        return keyed
 
+    def to_frame(self, language: str | None = None, **slice: Any) -> pd.DataFrame:
+        """All vectors as a table, or those of the slices with given values.
 
-def to_frame(vectors: Vectors, language: str | None = None, **slice: Any) -> pd.DataFrame:
-    """A table of all vectors, or of the slices with these values: language (if several), slice, word, count, d0, …"""
-    frames = []
-    for labels, words, counts, matrix in _parts(vectors, language, slice):
-        numbers = pd.DataFrame(matrix, columns=_dimensions(vectors))
-        texts = {name: [value] * len(words) for name, value in labels.items()}
-        frames.append(pd.concat([pd.DataFrame({**texts, "word": words, "count": counts}), numbers], axis=1))
-    return pd.concat(frames, ignore_index=True)
+        Args:
+            language: One language; without it, all.
+            **slice: Values of columns that the vectors vary by.
+
+        Returns:
+            A table with language (if there are several), slice, word, count, d0, d1, …
+
+        Example:
+            fitted.to_frame(party="D")
+        """
+        frames = []
+        for labels, words, counts, matrix in _parts(self, language, slice):
+            numbers = pd.DataFrame(matrix, columns=_dimensions(self))
+            texts = {name: [value] * len(words) for name, value in labels.items()}
+            frames.append(pd.concat([pd.DataFrame({**texts, "word": words, "count": counts}), numbers], axis=1))
+        return pd.concat(frames, ignore_index=True)
+
+    def export(self, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
+        """Write vectors for other programs, in the format that the ending of the file says.
+
+        .txt .vec   word2vec text, .bin binary: one slice, which must be chosen
+        .npz        NumPy, without pickle: words, vectors (V, D) and counts (V), or of several slices (S, V, D) and
+                    (S, V), which "columns" and "slices" name; contexts (V, D) if there are any
+        .parquet    a table of all slices, or of those with the given values, as `to_frame` returns it
+        .csv        the same; an apostrophe is put before words that a spreadsheet would take for a formula
+
+        Args:
+            path: The file to write; text formats may end in .gz.
+            language: The language, if there are several.
+            **slice: Values of columns that the vectors vary by.
+
+        Example:
+            fitted.export("democrats.vec", party="D")
+        """
+        path = Path(path)
+        zipped = path.suffix.lower() == ".gz"
+        ending = (path.with_suffix("") if zipped else path).suffix.lower()
+        if ending in (".txt", ".vec", ".bin"):
+            word2vec.write(path, self.words(language), self.matrix(language, **slice), ending == ".bin")
+        elif ending == ".npz" and not zipped:
+            arrays = _arrays(self, language, slice)
+            with atomic.replacing(path) as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
+        elif ending == ".parquet" and not zipped:
+            table = pl.concat([_table(self, *part) for part in _parts(self, language, slice)])
+            with atomic.replacing(path) as file:
+                try:
+                    table.write_parquet(file)
+                except pl.exceptions.PolarsError as error:  # raised for a full disk
+                    raise OSError(str(error)) from None
+        elif ending == ".csv":
+            _write_csv(self, path, language, slice)
+        else:
+            raise InputError(f'"{path}" has no ending that vectors can be written to: {ENDINGS}')
 
 
 def escape_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -114,29 +157,6 @@ def _map_text(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame
     return result
 
 
-def export(vectors: Vectors, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
-    """Write vectors in the format that the ending of the file says; `Embeddings.export` describes the formats."""
-    path = Path(path)
-    ending = path.with_suffix("").suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-    if ending in (".txt", ".vec", ".bin"):
-        to_word2vec(vectors, path, binary=ending == ".bin", language=language, **slice)
-    elif ending == ".npz" and path.suffix.lower() != ".gz":
-        arrays = _arrays(vectors, language, slice)
-        with atomic.replacing(path) as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-    elif ending == ".parquet" and path.suffix.lower() != ".gz":
-        table = pl.concat([_table(vectors, *part) for part in _parts(vectors, language, slice)])
-        with atomic.replacing(path) as file:
-            try:
-                table.write_parquet(file)
-            except pl.exceptions.PolarsError as error:  # raised for a full disk
-                raise OSError(str(error)) from None
-    elif ending == ".csv":
-        _write_csv(vectors, path, language, slice)
-    else:
-        raise InputError(f'"{path}" has no ending that vectors can be written to: {ENDINGS}')
-
-
 def _parts(
     vectors: Vectors, language: str | None, slice: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, str], list[str], NDArray[np.int64], NDArray[np.float32]]]:
@@ -150,8 +170,12 @@ def _parts(
         vocabulary = vectors.rows.vocabularies[index]
         for number in chosen:
             named = {"language": vocabulary.language} if len(vectors.languages) > 1 else {}
-            labels = {**named, **dict(zip(vectors.columns, vectors.rows.slices.keys[number], strict=True))}
-            yield labels, list(vocabulary.words), vectors.counts[index][number], vectors.block(index, number)
+            yield (
+                named | slice_values(vectors, number),
+                list(vocabulary.words),
+                vectors.counts[index][number],
+                vectors.block(index, number),
+            )
 
 
 def _dimensions(vectors: Vectors) -> list[str]:
@@ -187,15 +211,11 @@ def _arrays(vectors: Vectors, language: str | None, slice: Mapping[str, Any]) ->
     counts = vectors.counts[index][chosen]
     single = len(chosen) == 1
     arrays: dict[str, NDArray[Any]] = {
-        "words": _as_array(words),
+        "words": np.array(words, str),
         "vectors": matrices[0] if single else matrices,
         "counts": counts[0] if single else counts,
-        "columns": _as_array(vectors.columns),
+        "columns": np.array(vectors.columns, str),
         "slices": np.array([vectors.rows.slices.keys[number] for number in chosen], str),
     }
     with_contexts = vectors.slot[vectors.rows.context_start(index) :][: len(words)].min(initial=0) >= 0
     return arrays | ({"contexts": vectors.contexts(language)} if with_contexts else {})
-
-
-def _as_array(texts: Iterable[str]) -> NDArray[np.str_]:
-    return np.array(list(texts), str)

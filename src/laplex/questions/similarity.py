@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, quote
 from laplex.model.vectors import Vectors, as_list
+from laplex.questions.answers import Answers, in_order_of_words, is_inference, slice_values
 from laplex.questions.cosine import By, Floats, context_products, cosines, directions, nearest, normalize, top_k
 from laplex.runtime.display import say
+from laplex.text.tokens import Tokens
 
 Pole = str | Sequence[str]
 CSLS_NEIGHBORS = 10  # words over which CSLS takes the mean cosine of a word
@@ -27,47 +29,200 @@ WORDS_FOR_BOUND = 32  # neighbors of the word to translate, by which candidates 
 CANDIDATES_PER_BATCH = 32
 
 
-def neighbors(
-    vectors: Vectors,
-    word: str | Sequence[str] | None = None,
-    k: int = 10,
-    *,
-    by: By = "words",
-    positive: str | Sequence[str] | None = None,
-    negative: str | Sequence[str] | None = None,
-    language: str | None = None,
-    to_language: str | None = None,
-    where: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """The k words most similar to the mean direction of words, those in `negative` with a minus, in each slice."""
-    k = check_int("k", k)
-    plus, minus = [*as_list(word), *as_list(positive)], as_list(negative)
-    if not plus and not minus:
-        raise InputError('name a word, or words: neighbors("health"), neighbors(positive=["king"], negative=["man"])')
-    source = vectors.language(language)
-    target = source if to_language is None else vectors.language(to_language)
-    vocabulary = vectors.rows.vocabularies[target]
-    if not len(vocabulary):
-        raise InputError(f'the language "{vocabulary.language}" has no words')
-    signed = [(vectors.id(name, source), 1) for name in plus] + [(vectors.id(name, source), -1) for name in minus]
-    label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
-    slices = _slices(vectors, by, where or {})
-    queries = {slice: mean_direction(vectors, signed, source, slice, by) for slice in slices}
-    _check_directions(label, list(queries.values()))
-    context_part = context_products(vectors, np.stack(list(queries.values())), target) if by == "both" else None
-    records: list[dict[str, Any]] = []
-    for number, (slice, query) in enumerate(queries.items()):
-        part = None if context_part is None else context_part[number]
-        similarity = cosines(vectors, query[None], target, slice, by, part)[0]
-        ids = nearest(similarity, k, [i for i, _ in signed] if source == target else ())
-        counts = vectors.counts[target].sum(0) if slice is None else vectors.counts[target][slice]
-        values = {} if slice is None else _values(vectors, slice)
-        records += [
-            {"word": label, **values, "rank": rank, "neighbor": vocabulary.words[i], "similarity": s, "count": c}
-            for rank, (i, s, c) in enumerate(zip(ids.tolist(), similarity[ids].tolist(), counts[ids].tolist()), 1)
-        ]
-    columns = ["word", *(vectors.columns if by != "contexts" else ()), "rank", "neighbor", "similarity", "count"]
-    return pd.DataFrame(records, columns=columns).astype({"rank": int, "similarity": float, "count": int})
+class Similarities(Answers):
+    """Questions about similar words within slices."""
+
+    def at(self, language: str | None = None, **slice: Any) -> View:
+        """One slice by itself, with the methods of gensim's KeyedVectors.
+
+        Args:
+            language: The language, if there are several.
+            **slice: The value of every column that the vectors vary by.
+
+        Returns:
+            A View: `view["health"]`, `view.most_similar("health")`, `view.similarity(...)`, `view.words`.
+
+        Example:
+            fitted.at(party="D").most_similar("health")
+        """
+        return View(self, self.language(language), self.slice(slice))
+
+    def neighbors(
+        self,
+        word: str | Sequence[str] | None = None,
+        k: int = 10,
+        *,
+        by: By = "words",
+        positive: str | Sequence[str] | None = None,
+        negative: str | Sequence[str] | None = None,
+        language: str | None = None,
+        to_language: str | None = None,
+        interval: float | None = None,
+        cluster: str | None = None,
+        min_clusters: int = 25,
+        min_count: int = 100,
+        tokens: Tokens | None = None,
+        **slice: Any,
+    ) -> pd.DataFrame:
+        """The k words most similar to a word by the cosine, in one slice or in several side by side.
+
+        Args:
+            word: A word, or several, of which the mean direction is taken.
+            k: The number of neighbors.
+            by: Compare vectors of "words", of "contexts" (which do not vary by slice), or "both", their sum.
+            positive: More words that count for the mean direction.
+            negative: Words that count against it.
+            language: The language of the words, if there are several.
+            to_language: The language of the neighbors, for translations.
+            interval: The share of other samples, such as 0.9, in which the interval holds the similarity.
+            cluster: The column that says whose text it is; without it, documents are what was sampled.
+            min_clusters: With an interval: the number of clusters that must use a word.
+            min_count: With an interval: how often a word must occur.
+            tokens: The text, if that of the model has moved.
+            **slice: Values of columns that the vectors vary by; without any, all slices.
+
+        Returns:
+            Word, slice, rank, neighbor, similarity and count; with `interval` also the interval.
+
+        Example:
+            fitted.neighbors("health", party="D")
+            fitted.neighbors(positive=["king", "woman"], negative="man")
+            fitted.neighbors("health", party="D", interval=0.9, cluster="senator")
+        """
+        if is_inference(interval, cluster):
+            _check_words_only(by, positive, negative, to_language)
+            if len(as_list(word)) != 1:
+                raise InputError("intervals are of the neighbors of one word: name it")
+            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
+            return self._infer("neighbors", interval, as_list(word)[0], k, language=language, **options, **slice)
+        k = check_int("k", k)
+        plus, minus = [*as_list(word), *as_list(positive)], as_list(negative)
+        if not plus and not minus:
+            raise InputError(
+                'name a word, or words: neighbors("health"), neighbors(positive=["king"], negative=["man"])'
+            )
+        source = self.language(language)
+        target = source if to_language is None else self.language(to_language)
+        vocabulary = self.rows.vocabularies[target]
+        if not len(vocabulary):
+            raise InputError(f'the language "{vocabulary.language}" has no words')
+        signed = [(self.id(name, source), 1) for name in plus] + [(self.id(name, source), -1) for name in minus]
+        label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
+        places = _slices(self, by, slice)
+        queries = np.stack([mean_direction(self, signed, source, place, by) for place in places])
+        _check_directions(label, queries)
+        context_parts = context_products(self, queries, target) if by == "both" else [None] * len(places)
+        records: list[dict[str, Any]] = []
+        for place, query, context_part in zip(places, queries, context_parts):
+            similarity = cosines(self, query[None], target, place, by, context_part)[0]
+            ids = nearest(similarity, k, [i for i, _ in signed] if source == target else ())
+            counts = self.counts[target].sum(0) if place is None else self.counts[target][place]
+            values = {} if place is None else slice_values(self, place)
+            records += [
+                {"word": label, **values, "rank": rank, "neighbor": vocabulary.words[i], "similarity": s, "count": c}
+                for rank, (i, s, c) in enumerate(zip(ids.tolist(), similarity[ids].tolist(), counts[ids].tolist()), 1)
+            ]
+        columns = ["word", *(self.columns if by != "contexts" else ()), "rank", "neighbor", "similarity", "count"]
+        return pd.DataFrame(records, columns=columns).astype({"rank": int, "similarity": float, "count": int})
+
+    def similarity(
+        self,
+        one: str,
+        two: str,
+        *,
+        language: str | None = None,
+        to_language: str | None = None,
+        interval: float | None = None,
+        cluster: str | None = None,
+        min_clusters: int = 25,
+        min_count: int = 100,
+        tokens: Tokens | None = None,
+        **slice: Any,
+    ) -> pd.DataFrame:
+        """The cosine of two words in each slice.
+
+        Args:
+            one: A word.
+            two: Another word.
+            language: The language of the words, if there are several.
+            to_language: The language of the second word, if it is another.
+            interval: The share of other samples, such as 0.9, in which the interval holds the result.
+            cluster: The column that says whose text it is; without it, documents are what was sampled.
+            min_clusters: With an interval: the number of clusters that must use a word.
+            min_count: With an interval: how often a word must occur.
+            tokens: The text, if that of the model has moved.
+            **slice: Values of columns that the vectors vary by; without any, all slices.
+
+        Returns:
+            Both words, slice, similarity and the count of each; with `interval` also the interval.
+
+        Example:
+            fitted.similarity("health", "insurance", party="D", interval=0.9, cluster="senator")
+        """
+        if is_inference(interval, cluster):
+            _check_words_only("words", to_language)
+            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
+            return self._infer("similarity", interval, one, two, language=language, **options, **slice)
+        first = self.language(language)
+        second = first if to_language is None else self.language(to_language)
+        a, b = self.id(one, first), self.id(two, second)
+        records = []
+        for place in self.chosen(slice):
+            cosine = float(directions(self, [a], first, place)[0] @ directions(self, [b], second, place)[0])
+            found = {"similarity": float(np.clip(cosine, -1.0, 1.0)), "count": int(self.counts[first][place, a])}
+            found["count_other"] = int(self.counts[second][place, b])
+            records.append({"word": one, "other": two, **slice_values(self, place), **found})
+        return pd.DataFrame(records)
+
+    def project(
+        self,
+        words: str | Sequence[str],
+        axis: tuple[Pole, Pole],
+        *,
+        across: str | None = None,
+        interval: float | None = None,
+        cluster: str | None = None,
+        min_clusters: int = 25,
+        min_count: int = 100,
+        tokens: Tokens | None = None,
+        language: str | None = None,
+        **slice: Any,
+    ) -> pd.DataFrame:
+        """The position of words, from −1 to 1, on the axis from the words of the second pole to those of the first.
+
+        Args:
+            words: A word, or several.
+            axis: The two poles, each a word or several.
+            across: A column: test how far its values are apart on the axis.
+            interval: The share of other samples, such as 0.9, in which the interval holds the result.
+            cluster: The column that says whose text it is; without it, documents are what was sampled.
+            min_clusters: With an interval: the number of clusters that must use a word.
+            min_count: With an interval: how often a word must occur.
+            tokens: The text, if that of the model has moved.
+            language: The language, if there are several.
+            **slice: Values of columns that the vectors vary by; without any, all slices.
+
+        Returns:
+            Word, slice, position and count; with `interval` also the interval, with `across` the difference.
+
+        Example:
+            fitted.project(["opera", "boxing"], axis=(["rich", "wealthy"], ["poor"]))
+            fitted.project("tax", axis=("good", "bad"), across="party", cluster="senator")
+        """
+        if is_inference(interval, cluster, across):
+            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
+            return self._infer("project", interval, words, axis, across=across, language=language, **options, **slice)
+        index = self.language(language)
+        ids = self.ids(words, index)
+        names = [self.rows.vocabularies[index].words[i] for i in ids]
+        poles = _poles(self, axis, index)
+        frames = []
+        for place in self.chosen(slice):
+            first, second = (directions(self, pole, index, place).mean(0) for pole in poles)
+            position = np.clip(directions(self, ids, index, place) @ normalize(first - second), -1.0, 1.0)
+            found = {"position": position, "count": self.counts[index][place, ids]}
+            frames.append(pd.DataFrame({"word": names, **slice_values(self, place), **found}))
+        return in_order_of_words(frames)
 
 
 def mean_direction(
@@ -77,66 +232,6 @@ def mean_direction(
     ids, signs = zip(*signed)
     total: Floats = np.array(signs, np.float32) @ directions(vectors, ids, language, slice, by)
     return normalize(total)
-
-
-def similarity(
-    vectors: Vectors,
-    one: str,
-    two: str,
-    *,
-    language: str | None = None,
-    to_language: str | None = None,
-    where: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """The cosine of the vectors of two words in each slice."""
-    first = vectors.language(language)
-    second = first if to_language is None else vectors.language(to_language)
-    a, b = vectors.id(one, first), vectors.id(two, second)
-    records = []
-    for slice in vectors.chosen(where or {}):
-        cosine = float(directions(vectors, [a], first, slice)[0] @ directions(vectors, [b], second, slice)[0])
-        records.append(
-            {
-                "word": one,
-                "other": two,
-                **_values(vectors, slice),
-                "similarity": float(np.clip(cosine, -1.0, 1.0)),
-                "count": int(vectors.counts[first][slice, a]),
-                "count_other": int(vectors.counts[second][slice, b]),
-            }
-        )
-    return pd.DataFrame(records)
-
-
-def project(
-    vectors: Vectors,
-    words: str | Sequence[str],
-    axis: tuple[Pole, Pole],
-    *,
-    language: str | None = None,
-    where: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """The position of each word, from −1 (the second pole) to 1 (the first), in each slice."""
-    index = vectors.language(language)
-    ids = vectors.ids(words, index)
-    names = vectors.rows.vocabularies[index].words
-    first, second = _poles(vectors, axis, index)
-    frames = []
-    for slice in vectors.chosen(where or {}):
-        means = [directions(vectors, pole, index, slice).mean(0) for pole in (first, second)]
-        position = directions(vectors, ids, index, slice) @ normalize(means[0] - means[1])
-        frames.append(
-            pd.DataFrame(
-                {
-                    "word": [names[i] for i in ids],
-                    **_values(vectors, slice),
-                    "position": np.clip(position, -1.0, 1.0),
-                    "count": vectors.counts[index][slice, ids],
-                }
-            )
-        )
-    # sorted by the row numbers within frames, all rows of a word are together
-    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
 
 
 def _poles(vectors: Vectors, axis: tuple[Pole, Pole], language: int) -> tuple[list[int], list[int]]:
@@ -161,14 +256,9 @@ def _slices(vectors: Vectors, by: By, where: Mapping[str, Any]) -> Sequence[int 
     return [None] if by == "contexts" else slices
 
 
-def _values(vectors: Vectors, slice: int) -> dict[str, str]:
-    """The values of the columns in a slice."""
-    return dict(zip(vectors.columns, vectors.rows.slices.keys[slice]))
-
-
-def _check_directions(label: str, queries: Sequence[Floats]) -> None:
+def _check_directions(label: str, queries: Floats) -> None:
     """Say in how many slices a query has no direction; it is an error if it has none in all of them."""
-    missing = sum(bool(np.isnan(query).any()) for query in queries)
+    missing = int(np.isnan(queries).any(axis=1).sum())
     if not missing:
         return
     where = f"in {missing} of {len(queries)} slices" if len(queries) > 1 else "here"
@@ -178,6 +268,13 @@ def _check_directions(label: str, queries: Sequence[Floats]) -> None:
             f"{message}; a word has such a vector where it does not occur and the prior says nothing of it"
         )
     say(f"{message}: they are left out")
+
+
+def _check_words_only(by: By, *others: Any) -> None:
+    if by != "words" or any(other is not None for other in others):
+        raise InputError(
+            "intervals are of the similarity of two words: leave out by=, positive=, negative= and to_language="
+        )
 
 
 def translate(
@@ -207,7 +304,7 @@ def translate(
     return pd.DataFrame(
         {
             "word": word,
-            **_values(vectors, place),
+            **slice_values(vectors, place),
             "neighbor": [words[i] for i in best],
             "csls": scores[best],
             "similarity": similarity[best],
@@ -305,7 +402,7 @@ class View:
         return [(self._vocabulary.words[i], float(similarity[i])) for i in ids]
 
     def __repr__(self) -> str:
-        where = ", ".join(f"{column}={value}" for column, value in _values(self._vectors, self._slice).items())
+        where = ", ".join(f"{column}={value}" for column, value in slice_values(self._vectors, self._slice).items())
         return f"View: {len(self):,} words, {self._vectors.dimensions} dimensions{where and f', {where}'}"
 
     def _ids(self, words: str | Sequence[str] | None) -> list[int]:
