@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from laplex.baselines.postprocessing import contexts_of, stacks_of
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
-from laplex.fitting.fit import fit
+from laplex.fitting.estimation import fit
 from laplex.fitting.rotation import rotation
 from laplex.fitting.training import as_tokens, check_no_checkpoint, split_token_options
 from laplex.model.model import Model

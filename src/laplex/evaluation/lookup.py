@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.fitting.held_out import word_ids
 from laplex.model.vectors import Vectors
 from laplex.questions.cosine import By
 from laplex.runtime.display import say
@@ -64,7 +63,7 @@ class WordVectors:
 
     def find(self, words: Iterable[str]) -> NDArray[np.int64]:
         """(n) The ids of words, −1 for those without a vector."""
-        ids = word_ids(self.vocabulary, [self.spelling(word) for word in words])
+        ids = self.vocabulary.ids([self.spelling(word) for word in words])
         return np.where(ids < len(self), ids, -1)
 
 

@@ -22,7 +22,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,10 +31,9 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, StorageError
-from laplex.fitting.estimation import DivergedError
-from laplex.fitting.fit import fit_identity, fit_tokens
+from laplex.fitting.estimation import DivergedError, Estimation, fit_identity
 from laplex.fitting.grid import Candidate, Grid
-from laplex.fitting.held_out import HeldOutText, log_likelihoods, mean_per_token
+from laplex.fitting.held_out import HeldOutText
 from laplex.fitting.training import Training
 from laplex.model.problem import Problem, make_problem
 from laplex.model.rows import Rows
@@ -43,59 +42,9 @@ from laplex.runtime.display import Bar, say
 from laplex.text.tokens import Tokens
 
 Floats = NDArray[np.float64]
-MAX_HELD_OUT_TOKENS = 300_000
-MIN_HELD_OUT_DOCUMENTS = 10
 FIRST_RUNG = 0.2  # the share of the epochs that every candidate runs
 FINALISTS = 2
 STORAGE_KIND = "tuning"
-
-
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """The held-out documents of a tuning, by whose log likelihood all its fits are compared."""
-
-    tokens: Tokens
-    text: HeldOutText
-    seed: int
-
-    @classmethod
-    def of(cls, tokens: Tokens, problem: Problem, seed: int) -> Judge:
-        """The documents that a problem holds out, up to a maximum of tokens."""
-        lengths = np.diff(tokens.offsets)
-        candidates = np.flatnonzero(problem.held_out & (lengths > 1))
-        candidates = candidates[np.cumsum(lengths[candidates]) - lengths[candidates] < MAX_HELD_OUT_TOKENS]
-        random = np.random.default_rng([seed, 4])
-        kept: dict[int, NDArray[np.int64]] = {}
-        for document in candidates.tolist():
-            ids = tokens.document(document)
-            chance = problem.keep[problem.vocabulary_start[problem.language[document]] + ids]
-            ids = ids[random.random(len(ids)) < chance]
-            if len(ids) > 1:
-                kept[document] = ids.astype(np.int64)
-        if len(kept) < MIN_HELD_OUT_DOCUMENTS:
-            raise InputError(
-                f"{len(kept)} documents are held out to judge by, of {tokens.documents:,}: give a larger holdout= "
-                f"or more documents; {MIN_HELD_OUT_DOCUMENTS} are the fewest"
-            )
-        offsets = np.concatenate([[0], np.cumsum([len(ids) for ids in kept.values()])])
-        documents = np.array(list(kept), np.int64)
-        text = HeldOutText(np.concatenate(list(kept.values())), offsets, documents, problem.language[documents])
-        return cls(tokens, text, seed)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """(M) The number of tokens of each document."""
-        return self.text.lengths
-
-    def __call__(self, fitted: Embeddings) -> Floats:
-        """(M) The log likelihood of each document."""
-        return log_likelihoods({"the fit": fitted}, self.tokens, self.text, seed=self.seed, quiet=True)["the fit"]
-
-    def mean(self, sums: Floats) -> tuple[float, float]:
-        """The mean per token, and its standard error over documents."""
-        if not np.isfinite(sums).all():
-            return float("-inf"), float("nan")
-        return mean_per_token(sums, self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,52 +56,36 @@ class Outcome:
 
 
 class Results:
-    """The outcomes of a tuning and the checkpoints of its fits, in a folder."""
+    """The outcomes of a tuning by the key of a candidate and its epochs, in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._outcomes: dict[tuple[str, int], Outcome] = {}
-        if storage.exists(folder):
-            self._load()
-            storage.clear_up(folder)  # a tuning that was at its end saves nothing more
-        else:
+        self.outcomes: dict[tuple[str, int], Outcome] = {}
+        if not storage.exists(folder):
             self._save()
-
-    def get(self, key: str, epochs: int) -> Outcome | None:
-        return self._outcomes.get((key, epochs))
-
-    def put(self, key: str, epochs: int, outcome: Outcome) -> None:
-        self._outcomes[key, epochs] = outcome
-        self._save()
-
-    def _load(self) -> None:
-        saved = storage.load(self.folder, STORAGE_KIND)
+            return
+        saved = storage.load(folder, STORAGE_KIND)
         try:
             for number, record in enumerate(saved.settings["records"]):
                 outcome = Outcome(np.array(saved.arrays[str(number)]), float(record["seconds"]))
                 if outcome.sums.ndim != 1 or outcome.sums.dtype != np.float64:
                     raise ValueError("a result")
-                self._outcomes[record["key"], record["epochs"]] = outcome
+                self.outcomes[record["key"], record["epochs"]] = outcome
         except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f'"{self.folder}" is damaged: {error} is missing or wrong; delete it') from None
+            raise StorageError(f'"{folder}" is damaged: {error} is missing or wrong; delete it') from None
+        storage.clear_up(folder)  # a tuning that was at its end saves nothing more
+
+    def put(self, key: str, epochs: int, outcome: Outcome) -> None:
+        self.outcomes[key, epochs] = outcome
+        self._save()
 
     def _save(self) -> None:
         records = [
             {"key": key, "epochs": epochs, "seconds": outcome.seconds}
-            for (key, epochs), outcome in self._outcomes.items()
+            for (key, epochs), outcome in self.outcomes.items()
         ]
-        arrays = {str(number): outcome.sums for number, outcome in enumerate(self._outcomes.values())}
+        arrays = {str(number): outcome.sums for number, outcome in enumerate(self.outcomes.values())}
         storage.save(self.folder, STORAGE_KIND, {"records": records}, arrays)
-
-    def checkpoint(self, key: str) -> Path:
-        """The folder for the checkpoint of a candidate's fit."""
-        return self.folder / f"run-{key}"
-
-    def delete_checkpoints(self, keep: Collection[str]) -> None:
-        """Delete the checkpoints of all candidates but these."""
-        for folder in self.folder.glob("run-*"):
-            if folder.name.removeprefix("run-") not in keep:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 class Race:
@@ -164,16 +97,12 @@ class Race:
         self.grid = grid
         self.outcomes: dict[Candidate, dict[int, Outcome]] = {}
         self.rungs = rungs(1 if training.engine == "reference" else training.epochs, len(grid.candidates))
+        self.last_rung = self.rungs[-1]  # the epochs of a complete fit
         self._tokens, self._training, self._results = tokens, training, results
         self._progress, self._quiet = progress, quiet
         self._keys: dict[Candidate, str] = {}
         self._epochs_done, self._epochs_planned = 0, planned_epochs(self.rungs, len(grid.candidates))
-        self.judge = Judge.of(tokens, self._problem(grid.candidates[0], quiet=quiet), training.seed)
-
-    @property
-    def last_rung(self) -> int:
-        """The epochs of a complete fit."""
-        return self.rungs[-1]
+        self.text = HeldOutText.of_problem(tokens, self._problem(grid.candidates[0], quiet=quiet), training.seed)
 
     def run(self) -> Candidate:
         """The best of the candidates that have run to the end."""
@@ -228,9 +157,13 @@ class Race:
         """Candidates by their held-out likelihood at a rung, best first; of equals the simpler one."""
 
         def worth(candidate: Candidate) -> tuple[float, float]:
-            return self.judge.mean(self.outcomes[candidate][rung].sums)[0], self.grid.simplicity(candidate)
+            return self.mean(self.outcomes[candidate][rung].sums)[0], self.grid.simplicity(candidate)
 
         return sorted(candidates, key=worth, reverse=True)
+
+    def mean(self, sums: Floats) -> tuple[float, float]:
+        """The mean per token of sums by document, and its standard error; −∞ where training diverged."""
+        return self.text.mean_per_token(sums) if np.isfinite(sums).all() else (-math.inf, math.nan)
 
     def compare(self, one: Candidate, two: Candidate) -> tuple[float, float]:
         """How much better one is per token, after as many epochs as both have run, and the standard error."""
@@ -238,40 +171,42 @@ class Race:
         first, second = self.outcomes[one][rung].sums, self.outcomes[two][rung].sums
         if one is two or not np.isfinite(second).all():
             return 0.0, 0.0
-        return self.judge.mean(first - second)
+        return self.mean(first - second)
 
     def advance(self, candidate: Candidate, rung: int) -> None:
         """Run a candidate up to a rung, and judge it there and at all rungs before."""
-        outcomes = self.outcomes.setdefault(candidate, {})
+        outcomes, key = self.outcomes.setdefault(candidate, {}), self.key(candidate)
         for epochs in (number for number in self.rungs if number <= rung and number not in outcomes):
-            key = self.key(candidate)
-            outcome = self._results.get(key, epochs)
-            if outcome is None:
+            if (key, epochs) not in self._results.outcomes:
                 started = time.monotonic()
                 try:
-                    sums = self.judge(self.fit(candidate, epochs))
+                    sums = self.text.log_likelihoods({"the fit": self.fit(candidate, epochs)})["the fit"]
                 except DivergedError:
                     say(f"training diverged with {self.grid.describe(candidate)}", quiet=self._quiet)
-                    sums = np.full(len(self.judge.lengths), -np.inf)
-                outcome = Outcome(sums, time.monotonic() - started)
-                self._results.put(key, epochs, outcome)
+                    sums = np.full(len(self.text.lengths), -np.inf)
+                self._results.put(key, epochs, Outcome(sums, time.monotonic() - started))
             self._epochs_done += epochs - max(outcomes, default=0)
-            outcomes[epochs] = outcome
+            outcomes[epochs] = self._results.outcomes[key, epochs]
 
     def fit(self, candidate: Candidate, epochs: int | None = None) -> Embeddings:
         """The fit of a candidate after some epochs, or complete; it resumes from its checkpoint."""
-        training = replace(self._training, checkpoint=self._results.checkpoint(self.key(candidate)))
+        training = replace(self._training, checkpoint=self._checkpoint(candidate))
         before = max(self.outcomes.get(candidate, {}), default=0)
 
         def report(share: float, message: str) -> None:
             done = self._epochs_done + max(share * self.last_rung - before, 0.0)
             self._progress.update(min(done / self._epochs_planned, 1.0), f"{self.grid.describe(candidate)}: {message}")
 
-        return fit_tokens(candidate.model, self._tokens, training, epochs, report=report, quiet=True)
+        return Estimation(candidate.model, self._tokens, training, quiet=True, report=report).run(epochs)
 
-    def finish(self, chosen: Candidate) -> None:
-        """Keep the checkpoint of the chosen candidate only."""
-        self._results.delete_checkpoints(keep=[self.key(chosen)])
+    def delete_checkpoints(self, keep: Candidate) -> None:
+        """Delete the checkpoints of all candidates but one."""
+        for folder in self._results.folder.glob("run-*"):
+            if folder != self._checkpoint(keep):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _checkpoint(self, candidate: Candidate) -> Path:
+        return self._results.folder / f"run-{self.key(candidate)}"
 
     def key(self, candidate: Candidate) -> str:
         """The hash of all that a candidate's fit depends on."""

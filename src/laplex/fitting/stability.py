@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
-from laplex.fitting.fit import fit
+from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.fitting.training import Training, as_tokens, check_no_checkpoint, split_token_options
 from laplex.model.graph import Graph

@@ -7,8 +7,8 @@ the difference, over held-out documents.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -141,17 +141,18 @@ def tune(
     if not training.holdout:
         share = HELD_OUT_TOKENS / max(len(tokens), 1)
         training = replace(training, holdout=min(MAX_HOLDOUT, max(MIN_HOLDOUT, share)))
-    with _folder(checkpoint) as folder, bar("tuning", quiet=quiet) as progress:
-        race = Race(candidates, tokens, training, Results(folder), progress, quiet)
+    folder = atomic.scratch() if checkpoint is None else nullcontext(Path(checkpoint))
+    with folder as path, bar("tuning", quiet=quiet) as progress:
+        race = Race(candidates, tokens, training, Results(path), progress, quiet)
         cost = planned_epochs(race.rungs, len(candidates.candidates)) / race.last_rung
         say(f"{len(candidates.candidates)} candidates, about the time of {cost:.1f} fits", quiet=quiet)
         best = race.run()
         chosen = choose(race, best, rule)
         fitted = race.fit(chosen)
-        race.finish(chosen)
+        race.delete_checkpoints(keep=chosen)
     for name in candidates.ends(best):
         say(f"the best {name}, {candidates.labels(best)[name]:g}, is at the end of what was tried", quiet=quiet)
-    table, lengths = _tabulate(race, best, chosen), race.judge.lengths
+    table, lengths = _tabulate(race, best, chosen), race.text.lengths
     return Tuning(table, chosen.model, fitted, candidates.names, rule, len(lengths), int(lengths.sum()))
 
 
@@ -171,15 +172,6 @@ def _training(model: Model, training: Training | None, holdout: float | None, op
     if training.checkpoint is not None:
         raise InputError("give checkpoint= to tune itself: every fit gets a folder of its own there")
     return training.with_defaults(Likelihood.of(model.likelihood))
-
-
-@contextmanager
-def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
-    if checkpoint is not None:
-        yield Path(checkpoint)
-        return
-    with atomic.scratch() as folder:
-        yield folder
 
 
 def choose(race: Race, best: Candidate, rule: Rule) -> Candidate:
@@ -210,7 +202,7 @@ def _tabulate(race: Race, best: Candidate, chosen: Candidate) -> pd.DataFrame:
         rows.append(
             race.grid.labels(candidate)
             | {
-                "log_likelihood": race.judge.mean(outcomes[max(outcomes)].sums)[0],
+                "log_likelihood": race.mean(outcomes[max(outcomes)].sums)[0],
                 "difference": difference,
                 "se": error,
                 "epochs": max(outcomes),
