@@ -16,9 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, quote
-from laplex.evaluation.datasets import Section, read_questions
-from laplex.evaluation.lookup import WordVectors, say_lowered, slices_of
-from laplex.fitting.held_out import Models, named_models
+from laplex.evaluation.datasets import Section, WordVectors, evaluated_models, read_questions, say_lowered
+from laplex.fitting.held_out import Models
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.vectors import Vectors
@@ -62,15 +61,14 @@ def analogies(
         lx.evaluation.analogies({"plain": plain, "with a dictionary": joined})
     """
     sections = read_questions(questions)
-    named = named_models(models)
-    values = slices_of(named, slice)
+    named = evaluated_models(models, slice)
     words = [word for section in sections for question in section.questions for word in question]
     section_of = np.repeat(np.arange(len(sections)), [len(section.questions) for section in sections])
     known: dict[str, NDArray[np.bool_]] = {}
     right: dict[str, NDArray[np.bool_]] = {}
     with bar("completing analogies", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
-            table = WordVectors.of(model, by, language, values[name], most, name)
+            table = WordVectors.of(model, by, language, slice, most, name)
             say_lowered([table], words, quiet or number > 0)
             ids = table.find(words).reshape(-1, 4)
             known[name] = np.all(ids >= 0, axis=1)
@@ -155,15 +153,14 @@ def translation(
     if method not in ("nearest", "csls", "both"):
         raise InputError(f'method="{method}": write "nearest", "csls" or "both"')
     gold = read_pairs(pairs)
-    named = named_models(models)
+    named = evaluated_models(models, slice)
     languages = _languages(next(iter(named.values())), source, target, gold)
-    values = slices_of(named, slice)
     cutoffs, neighborhood = _cutoffs(k), check_int("neighborhood", neighborhood)
     methods = ["nearest", "csls"] if method == "both" else [method]
     rows = []
     with bar("translating", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
-            tables = [WordVectors.of(model, by, language, values[name], most, name) for language in languages]
+            tables = [WordVectors.of(model, by, language, slice, most, name) for language in languages]
             say_lowered(tables, gold.left + gold.right, quiet or number > 0)
             _check_sizes(tables, max(cutoffs), neighborhood if "csls" in methods else 1)
             ids = _look_up(name, tables, gold)
@@ -173,13 +170,13 @@ def translation(
                     progress.update((done + share) / (2 * len(named)), name)
 
                 words = [tables[here].spelling(word) for word in (gold.left, gold.right)[here]]
-                task = _Direction(tables[here], tables[there], ids[:, [here, there]], words)
                 labels = {"from": languages[here], "to": languages[there], "model": name}
                 for one in methods:
                     penalty = None
                     if one == "csls":
                         penalty = csls_penalty(tables[there].unit, tables[here].unit, neighborhood, report=report)
-                    rows.append(labels | {"method": one} | task.precision(cutoffs, penalty))
+                    precision = _precision(tables[here], tables[there], ids[:, [here, there]], words, cutoffs, penalty)
+                    rows.append(labels | {"method": one} | precision)
     return pd.DataFrame(rows)
 
 
@@ -227,20 +224,21 @@ def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> NDArray[n
     return ids
 
 
-class _Direction:
-    """Translation from one language into another: the words with a vector, and the right answers."""
-
-    def __init__(self, here: WordVectors, there: WordVectors, ids: NDArray[np.int64], words: list[str]) -> None:
-        self.here, self.there = here, there
-        both = (ids >= 0).all(1)
-        self.words = np.unique(ids[both, 0])
-        self.gold = ids[both, 0] * len(there) + ids[both, 1]  # one number for a pair of words
-        self.missing = len({word for word, number in zip(words, ids[:, 0], strict=True) if number < 0})
-        self.missing_gold = len(np.unique(ids[ids[:, 0] >= 0, 0])) - len(self.words)
-
-    def precision(self, cutoffs: list[int], penalty: NDArray[np.float32] | None) -> dict[str, float | int]:
-        """P@k for each cutoff, and the numbers of words."""
-        nearest, _ = search(self.here.unit[self.words], self.there.unit, max(cutoffs), penalty=penalty)
-        right = np.isin(self.words[:, None] * len(self.there) + nearest, self.gold)
-        shares: dict[str, float | int] = {f"P@{k}": float(right[:, :k].any(1).mean()) for k in cutoffs}
-        return shares | {"words": len(self.words), "missing": self.missing, "missing_gold": self.missing_gold}
+def _precision(
+    here: WordVectors,
+    there: WordVectors,
+    ids: NDArray[np.int64],
+    words: list[str],
+    cutoffs: list[int],
+    penalty: NDArray[np.float32] | None,
+) -> dict[str, float | int]:
+    """P@k of translations into one language, for pairs of words with these ids (pairs, 2), and the numbers of words."""
+    both = (ids >= 0).all(1)
+    known = np.unique(ids[both, 0])
+    gold = ids[both, 0] * len(there) + ids[both, 1]  # one number for a pair of words
+    nearest, _ = search(here.unit[known], there.unit, max(cutoffs), penalty=penalty)
+    right = np.isin(known[:, None] * len(there) + nearest, gold)
+    shares: dict[str, float | int] = {f"P@{k}": float(right[:, :k].any(1).mean()) for k in cutoffs}
+    missing = len({word for word, number in zip(words, ids[:, 0], strict=True) if number < 0})
+    missing_gold = len(np.unique(ids[ids[:, 0] >= 0, 0])) - len(known)
+    return shares | {"words": len(known), "missing": missing, "missing_gold": missing_gold}
