@@ -24,7 +24,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.fitting.estimation import fit
 from laplex.fitting.rotation import rotation
-from laplex.fitting.training import as_tokens, check_no_checkpoint, split_token_options
+from laplex.fitting.training import tokens_for_fits
 from laplex.model.model import Model
 from laplex.model.priors.lexical import Anchor
 from laplex.model.priors.prior import Prior
@@ -87,7 +87,8 @@ def independent(
     blocks = [one.block(0, 0) for one in fitted]
     for number in set(range(len(slices))) - {target}:
         words = shared[number]
-        blocks[number] = blocks[number] @ rotation(blocks[number][words], blocks[target][words])
+        matrix = rotation(blocks[number][words], blocks[target][words])
+        blocks[number] = (blocks[number] @ matrix).astype(np.float32)
     record = {"name": "independent", "aligned to": list(slices.keys[target])}
     settings = {**fitted[target].settings, "baseline": record}
     return Embeddings.of(tokens.vocabularies, [np.stack(blocks)], slices=slices, counts=[counts], settings=settings)
@@ -140,9 +141,7 @@ def _prepare(
     columns = model.vary if column is None else (column,)
     if not columns:
         raise InputError('say which slices: column="party", or a model with vary=["party"]')
-    check_no_checkpoint(options)
-    token_options, rest = split_token_options(options)
-    tokens = as_tokens(corpus, token_options, quiet)
+    tokens, rest = tokens_for_fits(corpus, options, quiet)
     slices = tokens.slices(columns)
     if len(slices) < 2:
         raise InputError(

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from laplex.embeddings import Embeddings
 from laplex.engines.state import Engine, Epoch, State
 from laplex.errors import InputError, LaplexError
-from laplex.fitting.provenance import fit_environment
+from laplex.fitting.provenance import fit_settings
 from laplex.fitting.training import Training, as_tokens, split_token_options
 from laplex.model.likelihoods import Likelihood
 from laplex.model.model import GENSIM_NAMES, Model
@@ -32,9 +33,7 @@ from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
-    from laplex.engines.cpu import Cpu
     from laplex.engines.languages import Rotation
-    from laplex.engines.torch import Torch
 
 Report = Callable[[float, str], None]  # called with the share that is done, and a message
 Records = list[dict[str, Any]]
@@ -70,21 +69,6 @@ def fit(
             raise InputError(f"fit has no {name}={hint}")
     training = replace(training or Training(), **options).with_defaults(Likelihood.of(model.likelihood))
     return Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet).run()
-
-
-def _settings(model: Model, tokens: Tokens, training: Training) -> dict[str, Any]:
-    """What a model keeps of how it was fitted."""
-    text = {"folder": str(tokens.folder), "digest": tokens.digest, **tokens.settings}
-    if communicator().size > 1:  # each rank has a part of the text
-        digests = b" ".join(communicator().allgather(tokens.digest.encode()))
-        digest = hashlib.blake2b(digests, digest_size=16).hexdigest()
-        text |= {"folder": "", "digest": digest, "ranks": communicator().size}
-    return {
-        "model": model.settings(),
-        "training": asdict(training) | {"checkpoint": None},
-        "tokens": text,
-        **fit_environment(training.engine),
-    }
 
 
 def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:
@@ -128,8 +112,9 @@ class DivergedError(LaplexError):
     """
 
     def __init__(self, rate: float | None, last_good: Embeddings | None) -> None:
-        epochs = 0 if last_good is None else len(last_good.history)
-        kept = f"; the model after epoch {epochs} is in the error's last_good" if last_good is not None else ""
+        kept = (
+            "" if last_good is None else f"; the model after epoch {len(last_good.history)} is in the error's last_good"
+        )
         super().__init__(f"training ran into values that are not finite: lower rate={rate}{kept}")
         self.last_good = last_good
 
@@ -153,7 +138,7 @@ class Estimation:
             from laplex.engines import variational
 
             variational.check(problem)
-        self.settings = _settings(model, tokens, training)
+        self.settings = fit_settings(model, tokens, training)
         self.identity = fit_identity(model, training, tokens, problem)
         if communicator().size > 1:
             from laplex.engines import ranks
@@ -259,12 +244,14 @@ class _StochasticRun:
 
     def run(self, epochs: int) -> tuple[NDArray[np.float32], Records]:
         """Read the text epoch by epoch; return the parameters and the history."""
-        self._compile()
+        started = time.monotonic()
+        self.engine.compile()
+        if time.monotonic() - started > 1.0:
+            say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
         with bar("fitting", quiet=self.quiet) as progress:
             report = self.estimation.report or progress.update
             while len(self.position.history) < epochs and not self._is_stale():
                 self._read(report)
-                self._check_finite()
                 if self.position.piece == self.engine.pieces:
                     self._finish_epoch()
                 self.checkpoint.save(self.arrays, self.position)
@@ -292,13 +279,10 @@ class _StochasticRun:
         position.totals = position.totals + totals
         position.seconds += time.monotonic() - started
         self.engine.pull()
-
-    def _check_finite(self) -> None:
-        likelihood = self.position.totals[1]
-        if not (math.isfinite(likelihood) and np.isfinite(self.state.accumulator).all()):
+        if not (math.isfinite(position.totals[1]) and np.isfinite(self.state.accumulator).all()):
             theta = self.last_good.take((self.problem.parameters, self.problem.dimensions))
-            last_good = None if theta is None else self.estimation.embeddings(theta, self.position.history)
-            raise DivergedError(self.training.rate, last_good)
+            last_good = None if theta is None else self.estimation.embeddings(theta, position.history)
+            raise DivergedError(training.rate, last_good)
 
     def _finish_epoch(self) -> None:
         """Rotate languages after the first epoch, and add the record of the epoch to the history."""
@@ -347,41 +331,18 @@ class _StochasticRun:
         self.state = rotation.join(self.state) if communicator().rank == 0 else rotation.joined(self.state)
         for array in self.state.arrays.values():
             communicator().broadcast(array)
-        edges = len(rotation.pull)
-        say(f"{rotation.languages} languages rotated onto each other, by {edges:,} edges", quiet=self.quiet)
+        joined = f"{rotation.languages} languages rotated onto each other, by {len(rotation.pull):,} edges"
+        say(joined, quiet=self.quiet)
 
     def _make_engine(self, problem: Problem) -> Engine:
-        training, state = self.training, self.state
-        assert training.block is not None
-        assert training.drawn is not None
-        options: dict[str, Any] = {}
-        engine: type[Cpu | Torch]
-        if training.engine == "torch":
-            try:
-                from laplex.engines.torch import Torch
-            except ModuleNotFoundError:
-                raise InputError('engine="torch" needs PyTorch: pip install "laplex[torch]"') from None
-            engine, options = Torch, {"device": training.device, "precision": training.precision}
-        else:
-            from laplex.engines.cpu import Cpu
-
-            engine = Cpu
-        sizes = training.block, training.drawn
-
-        def make(piece: int | None) -> Engine:
-            return engine(problem, state, *sizes, piece, communicator(), **options)
-
-        if communicator().size > 1:
+        training, ranks = self.training, communicator()
+        sizes = {"block": training.block, "negatives_per_block": training.drawn}
+        make = partial(_engine_class(training), problem, self.state, communicator=ranks, **sizes)
+        if ranks.size > 1:
             from laplex.engines.ranks import Ranks
 
-            return Ranks(problem, state, communicator(), training.merge_tokens, make)
-        return make(None)
-
-    def _compile(self) -> None:
-        started = time.monotonic()
-        self.engine.compile()
-        if time.monotonic() - started > 1.0:
-            say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
+            return Ranks(problem, self.state, ranks, training.merge_tokens, lambda piece: make(piece=piece))
+        return make()
 
     def _resume(self) -> Position:
         """Read the checkpoint on rank 0, if there is one, and send it to the others."""
@@ -392,6 +353,19 @@ class _StochasticRun:
             for array in self.arrays.values():
                 communicator().broadcast(array)
         return position
+
+
+def _engine_class(training: Training) -> Callable[..., Engine]:
+    """The engine that a training names, with its own options."""
+    if training.engine == "cpu":
+        from laplex.engines.cpu import Cpu
+
+        return Cpu
+    try:
+        from laplex.engines.torch import Torch
+    except ModuleNotFoundError:
+        raise InputError('engine="torch" needs PyTorch: pip install "laplex[torch]"') from None
+    return partial(Torch, device=training.device, precision=training.precision)
 
 
 def _record(

@@ -20,7 +20,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
-from laplex.fitting.training import Training, as_tokens, check_no_checkpoint, split_token_options
+from laplex.fitting.training import Training, tokens_for_fits
 from laplex.model.graph import Graph
 from laplex.model.model import Model
 from laplex.model.priors.prior import Prior
@@ -72,11 +72,9 @@ def stability(
         lx.stability(model, corpus, refits=5, words=["health", "freedom"], min_count=20)
     """
     refits = check_int("refits", refits, 2)
-    token_options, rest = split_token_options(training)
-    check_no_checkpoint(rest)
+    tokens, rest = tokens_for_fits(corpus, training, quiet)
     options = {"holdout": 0.0} | rest
     first = options.pop("seed", 1)
-    tokens = as_tokens(corpus, token_options, quiet)
     comparison: _Comparison | None = None
     for number in range(refits):
         say(f"fit {number + 1} of {refits}, from seed {first + number}", quiet=quiet)

@@ -132,8 +132,10 @@ def as_tokens(corpus: Corpus | Tokens, token_options: Mapping[str, Any], quiet: 
     return Tokens.of(corpus, quiet=quiet, **token_options)
 
 
-def check_no_checkpoint(options: Mapping[str, Any]) -> None:
-    """Raise if a checkpoint is given to a function that fits several models."""
+def tokens_for_fits(corpus: Corpus | Tokens, options: Mapping[str, Any], quiet: bool) -> tuple[Tokens, dict[str, Any]]:
+    """The tokens, and the other options, of a function that fits several models; a checkpoint is of one alone."""
     training = options.get("training")
     if options.get("checkpoint") is not None or (training is not None and training.checkpoint is not None):
         raise InputError("a checkpoint is of one fit, and here there are several: leave it out")
+    token_options, rest = split_token_options(options)
+    return as_tokens(corpus, token_options, quiet), rest
