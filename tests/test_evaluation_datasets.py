@@ -105,9 +105,11 @@ def test_what_cannot_be_read_as_rated_pairs(write, tmp_path):
 
 def test_the_shipped_sets_are_what_they_are_said_to_be():
     (rated,) = read_rated_pairs()
+    assert (rated.name, len(rated)) == ("WordSim-353", 353)
     assert triples(rated)[:2] == [("love", "sex", 6.77), ("tiger", "cat", 7.35)]
     assert (rated.score.min(), rated.score.max()) == (0.23, 10.0)
     sections = read_questions()
+    assert len(sections) == 14
     assert sections[0].questions[0] == ("Athens", "Greece", "Baghdad", "Iraq")
     kinds = {kind: sum(len(s.questions) for s in sections if s.kind == kind) for kind in ("semantic", "syntactic")}
     assert kinds == {"semantic": 8869, "syntactic": 10675}

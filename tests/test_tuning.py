@@ -211,8 +211,9 @@ def _difference(tokens, row, best, training):
 
 
 def test_a_race_grows_cheaper_by_halving():
-    assert rungs(5, 6) == [1, 3, 5]
+    assert (rungs(5, 6), rungs(10, 2), rungs(1, 6)) == ([1, 3, 5], [10], [1])
     assert [survivors(6, place, 3) for place in range(3)] == [6, 3, 2]
+    assert [survivors(36, place, 5) for place in range(5)] == [36, 17, 8, 4, 2]
     assert planned_epochs([1, 3, 5], 6) == 16
     for epochs in (1, 2, 3, 5, 10, 40):
         for count in (2, 3, 6, 12, 36):

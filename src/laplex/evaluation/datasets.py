@@ -47,11 +47,7 @@ def read_rated_pairs(source: Any = None) -> list[RatedPairs]:
     """The sets in a folder (.tsv, .txt, .csv), a file, a frame, or in a dict of those by name.
 
     A line is a word, a word and a score, separated by tabs, commas or spaces; columns between or after them, a header,
-    empty lines and lines that start with "#" are ignored. A frame has the words in its first two columns and the
-    score in its third.
-
-    >>> [(rated.name, len(rated)) for rated in read_rated_pairs()]
-    [('WordSim-353', 353)]
+    empty lines and lines that start with "#" are ignored. The first three columns of a frame are the words and a score.
     """
     if source is None:
         source = SHIPPED / "similarity"
@@ -136,10 +132,6 @@ def read_questions(source: Any = None) -> list[Section]:
     """Questions of analogy from a file in Google's format, or from a dict of four-word tuples by section.
 
     A line is four words; a line such as ": capital-world" begins a section.
-
-    >>> sections = read_questions()
-    >>> len(sections), sum(len(section.questions) for section in sections)
-    (14, 19544)
     """
     if source is None:
         source = SHIPPED / "google-analogies.txt"
@@ -199,10 +191,7 @@ def _is_number(text: str) -> bool:
 
 
 def evaluated_models(models: Models, slice: Mapping[str, Any]) -> dict[str, Vectors]:
-    """Models by name; a column of the slice that none varies by is an error.
-
-    So a model without slices can be compared with one that has them.
-    """
+    """Models by name, where one without slices may be compared with one that has them: one must have each column."""
     named = named_models(models)
     known = dict.fromkeys(column for model in named.values() for column in model.columns)
     for column in slice:

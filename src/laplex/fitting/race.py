@@ -3,8 +3,7 @@
 All candidates run some epochs of the same schedule, the better half goes on, and so on to the last two. Each run is the
 fit that `lx.fit` would give, stopped at the rungs and resumed: candidates that are compared have read the same text
 equally often, at the same step sizes, from the same start. (To start a candidate from the vectors of its neighbor would
-bias the comparison towards where the path began; benchmarks/tuning.py has the trial.) Fits are judged by the log
-likelihood of held-out documents, with the same tokens and negatives for all, subsampled as in training.
+bias the comparison towards where the path began; benchmarks/tuning.py has the trial.)
 
 Results are kept in a folder, so that an interrupted tuning resumes:
 
@@ -123,10 +122,9 @@ class Race:
     def _resume_neighbors(self, alive: list[Candidate], rung: int) -> list[Candidate]:
         """Bring neighbors of the best that were dropped to this rung, before it is decided who runs to the end.
 
-        At the first rung strong priors look too good, since little has to be learnt. This may take half of the epochs
-        of a fit.
+        At the first rung strong priors look too good, since little has to be learnt.
         """
-        budget = self._epochs_done + (self.last_rung - self.rungs[0]) // 2
+        budget = self._epochs_done + (self.last_rung - self.rungs[0]) // 2  # about half of the epochs of a fit
         added: list[Candidate] = []
         while True:
             best = self.ranked([*alive, *added], rung)[0]
@@ -223,22 +221,14 @@ class Race:
 
 
 def rungs(epochs: int, candidates: int) -> list[int]:
-    """The numbers of epochs after which candidates are compared: from a fifth of them to all, one for every halving.
-
-    >>> rungs(5, 6), rungs(10, 2), rungs(1, 6)
-    ([1, 3, 5], [10], [1])
-    """
+    """The numbers of epochs after which candidates are compared: from a fifth of them to all, one for every halving."""
     halvings = math.ceil(math.log2(max(candidates / FINALISTS, 1)))
     places = np.linspace(FIRST_RUNG * epochs, epochs, halvings + 1) if halvings else np.array([epochs])
     return sorted({max(1, round(place)) for place in places.tolist()})
 
 
 def survivors(candidates: int, place: int, of: int) -> int:
-    """The number of candidates that run to the rung at a place.
-
-    >>> [survivors(6, place, 3) for place in range(3)], [survivors(36, place, 5) for place in range(5)]
-    ([6, 3, 2], [36, 17, 8, 4, 2])
-    """
+    """The number of candidates that run to the rung at a place."""
     if of == 1 or candidates <= FINALISTS:
         return candidates
     share: float = (FINALISTS / candidates) ** (place / (of - 1))
@@ -246,10 +236,6 @@ def survivors(candidates: int, place: int, of: int) -> int:
 
 
 def planned_epochs(rungs: list[int], candidates: int) -> int:
-    """The epochs of all runs together, unless the grid is extended.
-
-    >>> planned_epochs([1, 3, 5], 6)
-    16
-    """
+    """The epochs of all runs together, unless the grid is extended."""
     steps = [later - before for before, later in zip([0, *rungs], rungs)]
     return sum(step * survivors(candidates, place, len(rungs)) for place, step in enumerate(steps))

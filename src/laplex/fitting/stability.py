@@ -8,7 +8,7 @@ what another sample of text would show. S slices, n words asked for, V words, k 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -61,8 +61,7 @@ def stability(
         top: Return only this number of least stable words.
         language: The language, if there are several.
         quiet: Print nothing.
-        **training: Options of `lx.fit`. Seeds count up from `seed`; unless `holdout` says otherwise, nothing is held
-            out, so that fits differ by the seed alone.
+        **training: Options of `lx.fit`. Seeds count up from `seed`; nothing is held out unless `holdout` says so.
 
     Returns:
         The least stable words first: word, slice, count, the mean "overlap" of two fits, and that of the pairs of fits
@@ -75,13 +74,12 @@ def stability(
     tokens, rest = tokens_for_fits(corpus, training, quiet)
     options = {"holdout": 0.0} | rest
     first = options.pop("seed", 1)
-    comparison: _Comparison | None = None
     for number in range(refits):
         say(f"fit {number + 1} of {refits}, from seed {first + number}", quiet=quiet)
         fitted = fit(model, tokens, seed=first + number, quiet=quiet, **options)
-        comparison = comparison or _Comparison([fitted], words, k, language)
+        if number == 0:
+            comparison = _Comparison([fitted], words, k, language)
         comparison.add(fitted, quiet)
-    assert comparison is not None
     return comparison.table(top, 0)
 
 
@@ -159,8 +157,8 @@ def by_frequency(table: pd.DataFrame) -> pd.DataFrame:
     if not {"count", "overlap"} <= set(table.columns):
         raise InputError(f"this table has the columns {quote(table.columns)}, and needs count and overlap")
     known = table[table["overlap"].notna()]
-    band = np.searchsorted(COUNT_BANDS, known["count"], "right")
     rows = []
+    band = np.searchsorted(COUNT_BANDS, known["count"], "right")
     for number in np.unique(band).tolist():
         overlap = known["overlap"][band == number]
         limits = (COUNT_BANDS[number - 1], COUNT_BANDS[number] - 1) if number else (0, 0)
@@ -176,22 +174,14 @@ class _SavedPrior(Prior):
     slot: NDArray[np.int32]
 
     def graph(self, rows: Rows) -> Graph:
+        full, size = self.full, len(rows)
         first = np.unique(self.slot, return_index=True)[1]
-        tied = np.setdiff1d(np.arange(len(rows)), first)
-        ends = np.concatenate([first, len(rows) + np.arange(len(self.full.targets))])
-        diagonal = np.zeros(len(rows))
-        diagonal[first] = self.full.diagonal
-        joined = Graph.of(
-            len(rows),
-            ends[self.full.first],
-            ends[self.full.second],
-            self.full.weight,
-            sign=self.full.sign,
-            directed=self.full.directed,
-            diagonal=diagonal,
-            targets=self.full.targets,
-        )
-        return joined + Graph.of(len(rows), tied, first[self.slot[tied]], np.inf)
+        tied = np.setdiff1d(np.arange(size), first)
+        ends = np.concatenate([first, size + np.arange(len(full.targets))])
+        diagonal = np.zeros(size)
+        diagonal[first] = full.diagonal
+        joined = replace(full, first=ends[full.first], second=ends[full.second], diagonal=diagonal, names=None)
+        return joined + Graph.of(size, tied, first[self.slot[tied]], np.inf)
 
 
 class _Comparison:
@@ -205,6 +195,7 @@ class _Comparison:
     ) -> None:
         k = check_int("k", k)
         first, *others = fits
+        self.language, self.columns, self.named = language, first.columns, words is not None
         for other in others:
             if other.columns != first.columns:
                 one, two = quote(first.columns) or "nothing", quote(other.columns) or "nothing"
@@ -212,12 +203,9 @@ class _Comparison:
         slices = first.rows.slices
         vocabularies = [fitted.rows.vocabularies[fitted.language(language)] for fitted in fits]
         common = set(vocabularies[0]).intersection(*vocabularies[1:])
-        for fitted in fits if words is not None else ():
+        for fitted in fits if self.named else ():
             fitted.ids(as_list(words), fitted.language(language))  # raises if a word is missing
-        self.language = language
-        self.columns = first.columns
         self.keys = [key for key in slices.keys if all(key in other.rows.slices.keys for other in others)]
-        self.named = words is not None
         requested = dict.fromkeys(vocabularies[0] if words is None else as_list(words))
         self.words = [word for word in requested if word in common]
         self.k = min(k, *(len(vocabulary) - 1 for vocabulary in vocabularies))
@@ -234,7 +222,7 @@ class _Comparison:
         language = fitted.language(self.language)
         vocabulary = fitted.rows.vocabularies[language]
         number = np.array([self.numbers.setdefault(word, len(self.numbers)) for word in vocabulary])
-        ids = np.array([vocabulary[word] for word in self.words])
+        ids = vocabulary.ids(self.words)
         neighbors = np.empty((len(self.keys), len(ids), self.k), np.int64)
         with bar("neighbors", quiet=quiet) as progress:
             for place, key in enumerate(self.keys):
