@@ -12,10 +12,7 @@ Retrofitting (Faruqui et al. 2015) brings the words of a pair closer. Its fixed 
 
 The first is the second if word i has the weight n_i of its neighbors in the first sum, so that both are one linear
 system, (diag(a) + strength · L) q = a q̂, with L the graph's Laplacian; conjugate gradients solve it for all dimensions
-together. A pair of negative weight should be unlike, ‖q_i + q_j‖².
-
-Standard deviations of a variational fit describe the vectors as fitted; `only` keeps them, the others drop them.
-X (N, D) are the source's vectors in N pairs, Z (N, D) those of the target. n words in pairs, S slices, V words.
+together. A pair of negative weight should be unlike, ‖q_i + q_j‖². n words in pairs, S slices, V words, D dimensions.
 """
 
 from __future__ import annotations
@@ -32,6 +29,7 @@ from laplex.errors import InputError
 from laplex.fitting.rotation import rotation
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
+from laplex.questions import cosine
 from laplex.runtime.display import Bar, bar
 from laplex.text.vocabulary import Vocabulary
 
@@ -54,14 +52,13 @@ def only(embeddings: Embeddings, language: str | None = None, **slice: Any) -> E
         lx.baselines.only(fitted, party="D")
     """
     index, number = embeddings.language(language), embeddings.slice(slice)
-    words = embeddings.words(embeddings.languages[index])
-    vocabulary = Vocabulary(words, embeddings.counts[index][number], embeddings.languages[index])
+    known = embeddings.rows.vocabularies[index]
+    vocabulary = Vocabulary(known.words, embeddings.counts[index][number], known.language)
     contexts = contexts_of(embeddings)[index : index + 1]
-    spread = None
+    spread, vectors = None, [embeddings.block(index, number)]
     if embeddings.spread is not None:
         slots = [embeddings.slots(index, place) for place in ([number, None] if contexts else [number])]
         spread = embeddings.spread[np.concatenate(slots)]
-    vectors = [embeddings.block(index, number)]
     return Embeddings.of([vocabulary], vectors, contexts=contexts, settings=embeddings.settings, spread=spread)
 
 
@@ -73,8 +70,7 @@ def stacks_of(embeddings: Embeddings) -> list[NDArray[np.float32]]:
 
 def contexts_of(embeddings: Embeddings) -> list[NDArray[np.float32]]:
     """(V, D) The context vectors of each language; an empty list if there are none."""
-    start = embeddings.rows.context_start(0)
-    if (embeddings.slot[start:] < 0).any():
+    if (embeddings.slot[embeddings.rows.context_start(0) :] < 0).any():
         return []
     return [embeddings.block(index, None) for index in range(len(embeddings.languages))]
 
@@ -105,13 +101,16 @@ def orthogonal_mapping(
             f"the source has {source.dimensions} dimensions, the target {target.dimensions}: "
             "a rotation needs the same, linear_mapping does not"
         )
-    x, z = (_preprocessed(one.block(0, 0), center, normalize) for one in (source, target))
+    x, z = (one.block(0, 0).astype(np.float64) for one in (source, target))
+    if normalize:
+        x, z = np.nan_to_num(cosine.normalize(x)), np.nan_to_num(cosine.normalize(z))
+    if center:
+        x, z = x - x.mean(0), z - z.mean(0)
     left, right, weight = _known_pairs(read_pairs(pairs), source, target, source.dimensions)
     scale = np.sqrt(weight)[:, None]
     matrix = rotation(scale * x[left], scale * z[right])
-    source_contexts, target_contexts = contexts_of(source), contexts_of(target)
-    both = source_contexts and target_contexts
-    contexts = [source_contexts[0] @ matrix, target_contexts[0]] if both else None
+    contexts: list[Any] = contexts_of(source) + contexts_of(target)
+    contexts = [contexts[0] @ matrix, contexts[1]] if len(contexts) == 2 else []
     record = {"name": "orthogonal mapping", "pairs": len(left), "center": center, "normalize": normalize}
     return _joined(source, target, x @ matrix, z, contexts, record)
 
@@ -119,8 +118,7 @@ def orthogonal_mapping(
 def linear_mapping(source: Embeddings, target: Embeddings, pairs: Any, *, ridge: float = 0.0) -> Embeddings:
     """Both languages in one space: the source mapped by the matrix that minimizes squared distances of the pairs.
 
-    Lengths and angles within the source change, and so do the products of its words and contexts: context vectors are
-    left out.
+    Lengths and angles within the source change, and its products with contexts too: these are left out.
 
     Args:
         source: Vectors of one language.
@@ -144,7 +142,7 @@ def linear_mapping(source: Embeddings, target: Embeddings, pairs: Any, *, ridge:
     two = np.concatenate([scale * z[right], np.zeros((size, target.dimensions))])
     matrix = np.linalg.lstsq(one, two, rcond=None)[0]
     record = {"name": "linear mapping", "pairs": len(left), "ridge": float(ridge)}
-    return _joined(source, target, x @ matrix, z, None, record)
+    return _joined(source, target, x @ matrix, z, [], record)
 
 
 def _check_single(source: Embeddings, target: Embeddings) -> None:
@@ -159,14 +157,6 @@ def _check_single(source: Embeddings, target: Embeddings) -> None:
             f'both vectors are of the language "{source.languages[0]}": read them with language="en" and language="it" '
             "to map them, or align() them if they are of the same"
         )
-
-
-def _preprocessed(block: NDArray[np.float32], center: bool, normalize: bool) -> Floats:
-    vectors = block.astype(np.float64)
-    if normalize:
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.where(lengths > 0, lengths, 1.0)
-    return vectors - vectors.mean(0) if center else vectors
 
 
 def _known_pairs(
@@ -190,7 +180,7 @@ def _known_pairs(
 
 
 def _joined(
-    source: Embeddings, target: Embeddings, x: Any, z: Any, contexts: list[Any] | None, record: dict[str, Any]
+    source: Embeddings, target: Embeddings, x: Any, z: Any, contexts: list[Any], record: dict[str, Any]
 ) -> Embeddings:
     """Embeddings of both languages, with the vectors x of the source and z of the target."""
     vocabularies = [Vocabulary(one.words(), one.counts[0][0], one.languages[0]) for one in (source, target)]

@@ -115,23 +115,11 @@ def _of_file(path: Path) -> Iterator[tuple[str, str, str, float]]:
         yield f"line {number:,}", fields[0], fields[1], float(fields[column])
 
 
-@dataclass(frozen=True)
-class Section:
-    """Questions of one kind: as the first word is to the second, so is the third to the fourth."""
+def read_questions(source: Any = None) -> dict[str, list[Question]]:
+    """Questions of analogy by section, from a file in Google's format or from such a dict of four-word tuples.
 
-    name: str
-    questions: list[Question]
-
-    @property
-    def kind(self) -> str:
-        """Syntactic if the name begins with "gram", as Google's sections of grammar do, else semantic."""
-        return "syntactic" if self.name.startswith("gram") else "semantic"
-
-
-def read_questions(source: Any = None) -> list[Section]:
-    """Questions of analogy from a file in Google's format, or from a dict of four-word tuples by section.
-
-    A line is four words; a line such as ": capital-world" begins a section.
+    A line is four words, of which the first is to the second as the third to the fourth; a line such as
+    ": capital-world" begins a section.
     """
     if source is None:
         source = SHIPPED / "google-analogies.txt"
@@ -151,7 +139,7 @@ def read_questions(source: Any = None) -> list[Section]:
         raise InputError(f"cannot read questions from {type(source).__name__}: pass a path, or tuples by section")
     if not any(sections.values()):
         raise InputError(f"there are no questions in {source!r}")
-    return [Section(name, questions) for name, questions in sections.items() if questions]
+    return {name: questions for name, questions in sections.items() if questions}
 
 
 def _question(where: str, words: Sequence[Any]) -> Question:

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, quote
-from laplex.evaluation.datasets import Section, WordVectors, evaluated_models, read_questions, say_lowered
+from laplex.evaluation.datasets import WordVectors, evaluated_models, read_questions, say_lowered
 from laplex.fitting.held_out import Models
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
@@ -25,6 +25,7 @@ from laplex.questions.cosine import By, csls_penalty, search
 from laplex.runtime.display import bar
 
 Method = Literal["nearest", "csls", "both"]
+Bools = NDArray[np.bool_]  # (n)
 
 
 def analogies(
@@ -45,8 +46,7 @@ def analogies(
 
     Args:
         models: A model, or several by name.
-        questions: A file in Google's format, or a dict from sections to tuples of four words; Google's 19,544 questions
-            by default.
+        questions: A file in Google's format, or a dict from sections to tuples of four words; by default Google's own.
         most: Only this number of most frequent words may ask and answer; None for all.
         by: Vectors of "words", of "contexts", or "both", their sum.
         language: The language of the questions, if the models have several.
@@ -62,10 +62,10 @@ def analogies(
     """
     sections = read_questions(questions)
     named = evaluated_models(models, slice)
-    words = [word for section in sections for question in section.questions for word in question]
-    section_of = np.repeat(np.arange(len(sections)), [len(section.questions) for section in sections])
-    known: dict[str, NDArray[np.bool_]] = {}
-    right: dict[str, NDArray[np.bool_]] = {}
+    words = [word for asked in sections.values() for question in asked for word in question]
+    section = np.repeat(list(sections), [len(asked) for asked in sections.values()])
+    known: dict[str, Bools] = {}
+    right: dict[str, Bools] = {}
     with bar("completing analogies", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
             table = WordVectors.of(model, by, language, slice, most, name)
@@ -86,20 +86,16 @@ def analogies(
             best, score = search(query, table.unit, 1, exclude=np.stack([a, b, c], axis=1), report=report)
             right[name] = np.zeros(len(ids), np.bool_)
             right[name][known[name]] = (best[:, 0] == gold) & np.isfinite(score[:, 0])
-    return _accuracies(sections, section_of, known, right)
+    return _accuracies(section, known, right)
 
 
-def _accuracies(
-    sections: list[Section],
-    section_of: NDArray[np.int64],
-    known: dict[str, NDArray[np.bool_]],
-    right: dict[str, NDArray[np.bool_]],
-) -> pd.DataFrame:
-    members = {section.name: section_of == i for i, section in enumerate(sections)}
-    kinds = np.array([section.kind for section in sections])[section_of]
-    if len(set(kinds)) > 1:
-        members |= {kind: kinds == kind for kind in ("semantic", "syntactic")}
-    members["total"] = np.ones(len(section_of), np.bool_)
+def _accuracies(section: NDArray[np.str_], known: dict[str, Bools], right: dict[str, Bools]) -> pd.DataFrame:
+    """The table, by the section of each question, and whether each model knows its words and answers it right."""
+    members = {name: section == name for name in dict.fromkeys(section.tolist())}
+    syntactic = np.char.startswith(section, "gram")
+    if syntactic.any() and not syntactic.all():
+        members |= {"semantic": ~syntactic, "syntactic": syntactic}
+    members["total"] = np.ones(len(section), np.bool_)
     rows = []
     for label, inside in members.items():
         for name in known:
@@ -130,10 +126,9 @@ def translation(
 
     Args:
         models: A model of two or more languages, or several by name.
-        pairs: Translations: a file (a word and its translations on a line), a frame or tuples. They should not be among
-            those that the prior was given.
-        source: The language of the first word of a pair. With two languages neither must be named: the order that knows
-            more of the words is taken.
+        pairs: Translations that the prior was not given: a file (a word and its translations on a line), a frame or
+            tuples.
+        source: The language of the first word of a pair; if there are two, by default that which knows more words.
         target: The language of the other words.
         k: The numbers of neighbors to look at, for P@1, P@5 and P@15.
         method: By cosine ("nearest"), by "csls", or "both".

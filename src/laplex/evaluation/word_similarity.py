@@ -41,19 +41,17 @@ def similarity(
     """Spearman's correlation between people's ratings and the cosines of vectors, by set.
 
     Words are looked up in lower case if the vocabulary is in lower case. A set without known pairs has no correlation
-    and no part in the means.
+    and no part in the means. Models that know the same pairs are judged on the same resamples.
 
     Args:
         models: A model, or several by name: `{"plain": one, "with a dictionary": other}`.
         sets: A folder of .tsv, .txt or .csv, a file, a frame, or a dict of these by name; WordSim-353 by default. A
             line is a word, a word and a score.
         by: The cosine of the "words" vectors (as in the paper), of the "contexts", or of "both", their sum.
-        leave_out: Pairs that the prior joins, a file, a frame or tuples as for `lx.Pairs`: pairs of a set that are
-            among them, in either order, are not counted, since the model was given them.
+        leave_out: Pairs that the prior joins, as for `lx.Pairs`: these are not counted, in either order.
         shared: Count only the pairs that all models know.
         language: The language of the sets, if the models have several.
-        bootstrap: The number of resamples of the pairs for the 95% interval (percentiles); 0 for none. Models that know
-            the same pairs are judged on the same resamples.
+        bootstrap: The number of resamples of the pairs for the 95% interval (percentiles); 0 for none.
         seed: The seed of the resamples.
         quiet: Print nothing.
         **slice: The slice to use, where vectors vary: `party="D"`. Models that do not vary by a column ignore it.

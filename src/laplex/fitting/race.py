@@ -100,7 +100,7 @@ class Race:
         self._tokens, self._training, self._results = tokens, training, results
         self._progress, self._quiet = progress, quiet
         self._keys: dict[Candidate, str] = {}
-        self._epochs_done, self._epochs_planned = 0, planned_epochs(self.rungs, len(grid.candidates))
+        self._epochs_done, self.epochs_planned = 0, planned_epochs(self.rungs, len(grid.candidates))
         self.text = HeldOutText.of_problem(tokens, self._problem(grid.candidates[0], quiet=quiet), training.seed)
 
     def run(self) -> Candidate:
@@ -147,7 +147,7 @@ class Race:
             if not new:
                 return added
             for candidate in new:
-                self._epochs_planned += rung
+                self.epochs_planned += rung
                 self.advance(candidate, rung)
             added += new
 
@@ -171,6 +171,11 @@ class Race:
             return 0.0, 0.0
         return self.mean(first - second)
 
+    def is_within_error(self, candidate: Candidate, best: Candidate) -> bool:
+        """Whether a candidate is within one standard error of the best."""
+        difference, error = self.compare(candidate, best)
+        return difference >= -error
+
     def advance(self, candidate: Candidate, rung: int) -> None:
         """Run a candidate up to a rung, and judge it there and at all rungs before."""
         outcomes, key = self.outcomes.setdefault(candidate, {}), self.key(candidate)
@@ -193,7 +198,7 @@ class Race:
 
         def report(share: float, message: str) -> None:
             done = self._epochs_done + max(share * self.last_rung - before, 0.0)
-            self._progress.update(min(done / self._epochs_planned, 1.0), f"{self.grid.describe(candidate)}: {message}")
+            self._progress.update(min(done / self.epochs_planned, 1.0), f"{self.grid.describe(candidate)}: {message}")
 
         return Estimation(candidate.model, self._tokens, training, quiet=True, report=report).run(epochs)
 
