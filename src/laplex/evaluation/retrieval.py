@@ -150,14 +150,19 @@ def translation(
     gold = read_pairs(pairs)
     named = evaluated_models(models, slice)
     languages = _languages(next(iter(named.values())), source, target, gold)
-    cutoffs, neighborhood = _cutoffs(k), check_int("neighborhood", neighborhood)
+    cutoffs = [check_int("k", cutoff) for cutoff in (k if isinstance(k, (Sequence, np.ndarray)) else [k])]
+    if not cutoffs:
+        raise InputError("k=() must be whole numbers from 1, such as (1, 5, 15)")
+    neighborhood = check_int("neighborhood", neighborhood)
     methods = ["nearest", "csls"] if method == "both" else [method]
     rows = []
     with bar("translating", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
             tables = [WordVectors.of(model, by, language, slice, most, name) for language in languages]
             say_lowered(tables, gold.left + gold.right, quiet or number > 0)
-            _check_sizes(tables, max(cutoffs), neighborhood if "csls" in methods else 1)
+            for table in tables:
+                _check_size("k", max(cutoffs), table)
+                _check_size("neighborhood", neighborhood if "csls" in methods else 1, table)
             ids = _look_up(name, tables, gold)
             for direction, (here, there) in enumerate(((0, 1), (1, 0))):
 
@@ -193,18 +198,9 @@ def _languages(model: Vectors, source: str | None, target: str | None, gold: Wor
     return (one, two) if one == source or two == target else (two, one)
 
 
-def _cutoffs(k: int | Sequence[int]) -> list[int]:
-    cutoffs = list(k) if isinstance(k, (Sequence, np.ndarray)) else [k]
-    if not cutoffs:
-        raise InputError("k=() must be whole numbers from 1, such as (1, 5, 15)")
-    return [check_int("k", cutoff) for cutoff in cutoffs]
-
-
-def _check_sizes(tables: list[WordVectors], largest: int, neighborhood: int) -> None:
-    for table in tables:
-        for label, value in (("k", largest), ("neighborhood", neighborhood)):
-            if value > len(table):
-                raise InputError(f'{label}={value}, but "{table.vocabulary.language}" has only {len(table):,} words')
+def _check_size(name: str, value: int, table: WordVectors) -> None:
+    if value > len(table):
+        raise InputError(f'{name}={value}, but "{table.vocabulary.language}" has only {len(table):,} words')
 
 
 def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> NDArray[np.int64]:

@@ -145,14 +145,20 @@ def _correlation(pairs: RatedPairs, model: str, scored: _Scored, bootstrap: int,
 
 
 def _mean(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The mean of the rows of one model over those sets that have a correlation, weighted by known pairs or not."""
+    """The row of the mean over sets of one model, weighted by their known pairs or not."""
     weight = np.array([float(row["pairs"]) if label == "weighted mean" else 1.0 for row in rows])
-    values = np.array([[row["spearman"], *row["resamples"]] for row in rows])  # (sets, 1 + B)
-    weights = weight[:, None] * ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        mean = (np.nan_to_num(values) * weights).sum(0) / weights.sum(0)
+    mean = _mean_of_known(np.array([row["spearman"] for row in rows]), weight)
+    resamples = _mean_of_known(np.array([row["resamples"] for row in rows]), weight[:, None])
     counts = {name: sum(row[name] for row in rows) for name in ("pairs", "missing", "left_out")}
-    return {"set": label, "model": rows[0]["model"], "spearman": float(mean[0]), "resamples": mean[1:]} | counts
+    return {"set": label, "model": rows[0]["model"], "spearman": float(mean), "resamples": resamples} | counts
+
+
+def _mean_of_known(values: Floats, weight: Floats) -> Floats:
+    """The weighted mean over the first axis of those that are not NaN."""
+    weight = weight * ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = (np.nan_to_num(values) * weight).sum(0) / weight.sum(0)
+    return mean
 
 
 def _interval(resamples: Floats) -> dict[str, float]:

@@ -112,44 +112,42 @@ class Race:
             if not any(np.isfinite(self.outcomes[candidate][rung].sums).all() for candidate in alive):
                 raise InputError(f"training diverged with every strength: lower rate={self._training.rate}")
             if place > 0 or rung == self.last_rung:  # after the first rung it is too early to extend the grid
-                alive += self._extend_grid(alive, rung)
+                self._extend_grid(alive, rung)
             if place > 0 and rung == self.rungs[-2]:
-                alive += self._resume_neighbors(alive, rung)
+                self._resume_neighbors(alive, rung)
             if rung != self.last_rung:
                 alive = self.ranked(alive, rung)[: survivors(len(self.grid.candidates), place + 1, len(self.rungs))]
         return self.ranked(alive, self.last_rung)[0]
 
-    def _resume_neighbors(self, alive: list[Candidate], rung: int) -> list[Candidate]:
+    def _resume_neighbors(self, alive: list[Candidate], rung: int) -> None:
         """Bring neighbors of the best that were dropped to this rung, before it is decided who runs to the end.
 
         At the first rung strong priors look too good, since little has to be learnt.
         """
         budget = self._epochs_done + (self.last_rung - self.rungs[0]) // 2  # about half of the epochs of a fit
-        added: list[Candidate] = []
         while True:
-            best = self.ranked([*alive, *added], rung)[0]
+            best = self.ranked(alive, rung)[0]
             dropped = [other for other in self.grid.neighbors(best) if rung not in self.outcomes[other]]
             affordable = [one for one in dropped if self._epochs_done + rung - max(self.outcomes[one]) <= budget]
             if not affordable:
-                return added
-            added.append(max(affordable, key=lambda other: self.compare(other, best)[0]))
-            self.advance(added[-1], rung)
+                return
+            alive.append(max(affordable, key=lambda other: self.compare(other, best)[0]))
+            self.advance(alive[-1], rung)
 
-    def _extend_grid(self, alive: list[Candidate], rung: int) -> list[Candidate]:
-        """New candidates, as long as the best is at an end of an "auto" grid and clearly better than its neighbors."""
-        added: list[Candidate] = []
+    def _extend_grid(self, alive: list[Candidate], rung: int) -> None:
+        """Add candidates as long as the best is at an end of an "auto" grid and clearly better than its neighbors."""
         while True:
-            best = self.ranked([*alive, *added], rung)[0]
+            best = self.ranked(alive, rung)[0]
             differences = [self.compare(best, other) for other in self.grid.neighbors(best)]
             if not differences or any(difference <= error for difference, error in differences):
-                return added
+                return
             new = [one for name in self.grid.ends(best) if (one := self.grid.extend(best, name))]
             if not new:
-                return added
+                return
             for candidate in new:
                 self.epochs_planned += rung
                 self.advance(candidate, rung)
-            added += new
+            alive.extend(new)
 
     def ranked(self, candidates: Iterable[Candidate], rung: int) -> list[Candidate]:
         """Candidates by their held-out likelihood at a rung, best first; of equals the simpler one."""
