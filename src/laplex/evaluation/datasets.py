@@ -49,8 +49,7 @@ def read_rated_pairs(source: Any = None) -> list[RatedPairs]:
     A line is a word, a word and a score, separated by tabs, commas or spaces; columns between or after them, a header,
     empty lines and lines that start with "#" are ignored. The first three columns of a frame are the words and a score.
     """
-    if source is None:
-        source = SHIPPED / "similarity"
+    source = SHIPPED / "similarity" if source is None else source
     if isinstance(source, Mapping):
         if not source:
             raise InputError("there is no set of rated pairs")
@@ -121,8 +120,7 @@ def read_questions(source: Any = None) -> dict[str, list[Question]]:
     A line is four words, of which the first is to the second as the third to the fourth; a line such as
     ": capital-world" begins a section.
     """
-    if source is None:
-        source = SHIPPED / "google-analogies.txt"
+    source = SHIPPED / "google-analogies.txt" if source is None else source
     sections: dict[str, list[Question]] = {}
     if isinstance(source, (str, os.PathLike)):
         name, path = Path(source).stem, Path(source)

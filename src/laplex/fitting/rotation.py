@@ -107,18 +107,17 @@ def rotation(source: NDArray[Any], target: NDArray[Any]) -> Floats:
     return matrix
 
 
-def rotated(embeddings: Embeddings, matrix: Floats, record: dict[str, Any], *, quiet: bool = False) -> Embeddings:
+def rotated(fitted: Embeddings, matrix: Floats, record: dict[str, Any], *, quiet: bool = False) -> Embeddings:
     """All vectors times an orthogonal matrix (D, D), with their deviations; `record` is kept in the settings."""
-    theta = np.empty_like(embeddings.theta)
-    spread = None if embeddings.spread is None else np.empty_like(embeddings.spread)
+    theta, graph = np.empty_like(fitted.theta), fitted.graph
+    spread = None if fitted.spread is None else np.empty_like(fitted.spread)
     with bar("rotating", quiet=quiet) as progress:
         for start in range(0, len(theta), VECTORS_PER_BATCH):
             rows = np.s_[start : start + VECTORS_PER_BATCH]
-            theta[rows] = embeddings.theta[rows].astype(np.float64) @ matrix
-            if spread is not None and embeddings.spread is not None:
-                spread[rows] = np.sqrt(embeddings.spread[rows].astype(np.float64) ** 2 @ matrix**2)
+            theta[rows] = fitted.theta[rows].astype(np.float64) @ matrix
+            if spread is not None and fitted.spread is not None:
+                spread[rows] = np.sqrt(fitted.spread[rows].astype(np.float64) ** 2 @ matrix**2)
             progress.update((start + VECTORS_PER_BATCH) / len(theta))
-    graph = embeddings.graph
     if len(graph.targets):
         graph = replace(graph, targets=graph.targets @ matrix)
         say(
@@ -126,16 +125,10 @@ def rotated(embeddings: Embeddings, matrix: Floats, record: dict[str, Any], *, q
             "together, but neither lies on the axes of the original file any more",
             quiet=quiet,
         )
+    settings = {**fitted.settings, "rotation": record}
+    history: list[dict[str, Any]] = fitted.history.to_dict("records")  # type: ignore[assignment]
     return Embeddings(
-        embeddings.rows,
-        theta,
-        embeddings.slot,
-        embeddings.counts,
-        graph,
-        {**embeddings.settings, "rotation": record},
-        list(embeddings.history.to_dict("records")),  # type: ignore[arg-type]
-        spread,
-        embeddings.slice_covariance,
+        fitted.rows, theta, fitted.slot, fitted.counts, graph, settings, history, spread, fitted.slice_covariance
     )
 
 
