@@ -25,7 +25,9 @@ from laplex.questions.cosine import By, csls_penalty, search
 from laplex.runtime.display import bar
 
 Method = Literal["nearest", "csls", "both"]
-Bools = NDArray[np.bool_]  # (n)
+Bools = NDArray[np.bool_]
+Ids = NDArray[np.int64]
+Penalty = NDArray[np.float32] | None  # of CSLS
 
 
 def analogies(
@@ -154,7 +156,7 @@ def translation(
     if not cutoffs:
         raise InputError("k=() must be whole numbers from 1, such as (1, 5, 15)")
     neighborhood = check_int("neighborhood", neighborhood)
-    methods = ["nearest", "csls"] if method == "both" else [method]
+    methods: list[Method] = ["nearest", "csls"] if method == "both" else [method]
     rows = []
     with bar("translating", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
@@ -164,19 +166,20 @@ def translation(
                 _check_size("k", max(cutoffs), table)
                 _check_size("neighborhood", neighborhood if "csls" in methods else 1, table)
             ids = _look_up(name, tables, gold)
-            for direction, (here, there) in enumerate(((0, 1), (1, 0))):
+            one, two = tables
+            directions = (one, two, gold.left, ids), (two, one, gold.right, ids[:, ::-1])
+            for direction, (here, there, words, places) in enumerate(directions):
 
                 def report(share: float, done: int = 2 * number + direction, name: str = name) -> None:
                     progress.update((done + share) / (2 * len(named)), name)
 
-                words = [tables[here].spelling(word) for word in (gold.left, gold.right)[here]]
-                labels = {"from": languages[here], "to": languages[there], "model": name}
-                for one in methods:
+                labels = {"from": here.vocabulary.language, "to": there.vocabulary.language, "model": name}
+                for method in methods:
                     penalty = None
-                    if one == "csls":
-                        penalty = csls_penalty(tables[there].unit, tables[here].unit, neighborhood, report=report)
-                    precision = _precision(tables[here], tables[there], ids[:, [here, there]], words, cutoffs, penalty)
-                    rows.append(labels | {"method": one} | precision)
+                    if method == "csls":
+                        penalty = csls_penalty(there.unit, here.unit, neighborhood, report=report)
+                    precision = _precision(here, there, words, places, cutoffs, penalty)
+                    rows.append(labels | {"method": method} | precision)
     return pd.DataFrame(rows)
 
 
@@ -203,7 +206,7 @@ def _check_size(name: str, value: int, table: WordVectors) -> None:
         raise InputError(f'{name}={value}, but "{table.vocabulary.language}" has only {len(table):,} words')
 
 
-def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> NDArray[np.int64]:
+def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> Ids:
     """(pairs, 2) The ids of the words of each pair, −1 for those without a vector."""
     ids = np.stack([tables[0].find(gold.left), tables[1].find(gold.right)], axis=1)
     if not (ids >= 0).all(1).any():
@@ -216,20 +219,15 @@ def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> NDArray[n
 
 
 def _precision(
-    here: WordVectors,
-    there: WordVectors,
-    ids: NDArray[np.int64],
-    words: list[str],
-    cutoffs: list[int],
-    penalty: NDArray[np.float32] | None,
+    here: WordVectors, there: WordVectors, words: list[str], ids: Ids, cutoffs: list[int], penalty: Penalty
 ) -> dict[str, float | int]:
-    """P@k of translations into one language, for pairs of words with these ids (pairs, 2), and the numbers of words."""
+    """P@k of the translations of words, by the ids (pairs, 2) of each word and a right answer; and their numbers."""
     both = (ids >= 0).all(1)
     known = np.unique(ids[both, 0])
     gold = ids[both, 0] * len(there) + ids[both, 1]  # one number for a pair of words
     nearest, _ = search(here.unit[known], there.unit, max(cutoffs), penalty=penalty)
     right = np.isin(known[:, None] * len(there) + nearest, gold)
     shares: dict[str, float | int] = {f"P@{k}": float(right[:, :k].any(1).mean()) for k in cutoffs}
-    missing = len({word for word, number in zip(words, ids[:, 0], strict=True) if number < 0})
+    missing = len({here.spelling(word) for word, number in zip(words, ids[:, 0], strict=True) if number < 0})
     missing_gold = len(np.unique(ids[ids[:, 0] >= 0, 0])) - len(known)
     return shares | {"words": len(known), "missing": missing, "missing_gold": missing_gold}

@@ -119,15 +119,10 @@ def agreement(
 
 
 def refitted(
-    fitted: Embeddings,
-    seeds: Iterable[int],
-    *,
-    tokens: Tokens | None = None,
-    threads: int | None = None,
-    quiet: bool = False,
+    fitted: Embeddings, seeds: Iterable[int], *, threads: int | None = None, quiet: bool = False
 ) -> Iterator[Embeddings]:
-    """Fit the model of Embeddings to its text again, from other seeds; `tokens` is the text, if it has moved."""
-    tokens = tokens_of(fitted, tokens)
+    """Fit the model of Embeddings to its text again, from other seeds."""
+    tokens = tokens_of(fitted)
     if fitted.slice_covariance is not None:
         raise InputError('stability fits a model again, which it cannot if absent="filled": fit it with absent="kept"')
     saved = fitted.settings["model"]  # that of an older version has fewer fields
