@@ -22,7 +22,7 @@ import polars as pl
 import laplex as lx
 from laplex.engines.cpu import Cpu
 from laplex.engines.state import Epoch, State
-from laplex.fitting.race import Judge
+from laplex.fitting.held_out import HeldOutText
 from laplex.fitting.tune import tune
 from laplex.model.likelihoods import CBOW
 from laplex.model.problem import make_problem
@@ -67,7 +67,7 @@ def cost(tokens: lx.Tokens, epochs: int, threads: int, whole: bool) -> None:
 def warm(tokens: lx.Tokens, epochs: int, threads: int) -> None:
     rows = Rows(tokens.vocabularies, tokens.slices(["party"]))
     holdout = holdout_of(tokens)
-    judge = Judge.of(tokens, make_problem(model(1.0), tokens, rows, holdout, 1), 1)
+    held_out = HeldOutText.of_problem(tokens, make_problem(model(1.0), tokens, rows, holdout, 1), 1)
     counts = [tokens.counts(rows.slices)]
 
     def run(label: str, strength: float, first: int, last: int, of: int, start: State | None, sums: bool) -> State:
@@ -85,7 +85,8 @@ def warm(tokens: lx.Tokens, epochs: int, threads: int) -> None:
         theta = state.theta[: problem.parameters]
         settings = {"model": model(strength).settings()}
         fitted = lx.Embeddings(rows, theta, problem.slot, counts, problem.graph, settings, [])
-        results.append({"strength": strength, "start": label, "log_likelihood": judge.mean(judge(fitted))[0]})
+        mean = held_out.mean_per_token(held_out.log_likelihoods({"fit": fitted})["fit"])[0]
+        results.append({"strength": strength, "start": label, "log_likelihood": mean})
         print(results[-1], flush=True)
         return state
 

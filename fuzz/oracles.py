@@ -18,7 +18,7 @@ import numpy as np
 
 import laplex as lx
 from laplex import lexicons
-from laplex.evaluation.datasets import RatedPairs, Section
+from laplex.evaluation.datasets import Question, RatedPairs
 from laplex.fitting.race import Outcome
 from laplex.runtime import storage
 from laplex.runtime.checkpoint import Position
@@ -159,10 +159,10 @@ def rated(sets: list[RatedPairs]) -> None:
         assert all([*one.left, *one.right])
 
 
-def questions(sections: list[Section]) -> None:
-    for section in sections:
-        assert section.questions
-        for question in section.questions:
+def questions(sections: dict[str, list[Question]]) -> None:
+    for asked in sections.values():
+        assert asked
+        for question in asked:
             words(question)
 
 

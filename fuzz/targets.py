@@ -255,7 +255,7 @@ def _use_checkpoint(folder: Path) -> None:
 
 
 def _use_results(folder: Path) -> None:
-    parsed = Results(folder).get("k", 1)
+    parsed = Results(folder).outcomes.get(("k", 1))
     if parsed is not None:
         oracles.outcome(parsed)
 

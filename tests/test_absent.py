@@ -17,7 +17,7 @@ import laplex as lx
 from laplex.engines import reference
 from laplex.engines.sampling import count_visits
 from laplex.engines.state import State
-from laplex.fitting.fit import fit_tokens
+from laplex.fitting.estimation import Estimation
 from laplex.fitting.stability import refitted
 from laplex.inference.contexts import contrast_precision
 from laplex.model.absent import (
@@ -366,7 +366,7 @@ def test_one_thread_and_one_seed_give_the_same_bits_and_a_checkpoint_goes_on(tex
     training = lx.Training(engine="cpu", epochs=4, threads=1, seed=3).with_defaults(Likelihood.of("cbow"))
     whole = lx.fit(model, tokens, training, quiet=True)
     kept = replace(training, checkpoint=tmp_path / "state")
-    fit_tokens(model, tokens, kept, 2, quiet=True)
+    Estimation(model, tokens, kept, quiet=True).run(2)
     assert lx.fit(model, tokens, kept, quiet=True).theta.tobytes() == whole.theta.tobytes()
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import laplex as lx
-from laplex.evaluation.datasets import _weighted_spearman, bootstrap_spearman, spearman
-from laplex.evaluation.word_similarity import similarity
+from laplex.evaluation.word_similarity import _weighted_spearman, bootstrap_spearman, similarity, spearman
 from laplex.model.vectors import Vectors
 from laplex.text.tokens import Slices
 

@@ -14,9 +14,10 @@ from scipy.special import log_expit
 from typer.testing import CliRunner
 
 import laplex as lx
-from laplex.fitting.fit import fit_tokens
+from laplex.fitting.estimation import Estimation
 from laplex.fitting.grid import Grid
-from laplex.fitting.race import Judge, Outcome, Race, Results, planned_epochs, rungs, survivors
+from laplex.fitting.held_out import HeldOutText
+from laplex.fitting.race import Outcome, Race, Results, planned_epochs, rungs, survivors
 from laplex.fitting.tune import choose, tune
 from laplex.model.likelihoods import CBOW
 from laplex.model.problem import make_problem
@@ -152,12 +153,12 @@ def test_documents_are_judged_by_their_log_likelihood(speeches, likelihood):
     tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
     rows = Rows(tokens.vocabularies, tokens.slices(chosen.vary))
     problem = make_problem(chosen, tokens, rows, 0.25, 1)
-    judge = Judge.of(tokens, problem, 1)
+    judged = HeldOutText.of_problem(tokens, problem, 1)
     fitted = lx.fit(chosen, tokens, epochs=2, threads=1, holdout=0.25, quiet=True)
-    sums = judge(fitted)
+    sums = judged.log_likelihoods({"fit": fitted})["fit"]
     held = np.flatnonzero(problem.held_out)
-    assert judge.text.documents.tolist() == held.tolist()
-    drawn = np.concatenate([batch.negatives for batch in judge.text.batches(fitted, 5, 0.75, 1)])
+    assert judged.documents.tolist() == held.tolist()
+    drawn = np.concatenate([batch.negatives for batch in judged.batches(fitted, 5, 0.75)])
     alpha, done = fitted.contexts(), 0
     for place, document in enumerate(held):
         party, year = rows.slices.keys[rows.slices.of_document[document]]
@@ -199,19 +200,20 @@ def test_the_table_tells_what_was_tried_and_compares_after_equal_epochs(speeches
 def _difference(tokens, row, best, training):
     """How much worse a strength is than the best after the same epochs, with all fits done anew."""
     problem = make_problem(model(), tokens, Rows(tokens.vocabularies, tokens.slices(["party", "year"])), 0.25, 1)
-    judge = Judge.of(tokens, problem, 1)
+    judged = HeldOutText.of_problem(tokens, problem, 1)
     means = []
     for party in (row["party"], best["party"]):
         with TemporaryDirectory() as folder:
             run = replace(training, checkpoint=folder)
-            fitted = fit_tokens(model(party), tokens, run, int(row["epochs"]), quiet=True)
-        means.append(judge(fitted).sum() / judge.lengths.sum())
+            fitted = Estimation(model(party), tokens, run, quiet=True).run(int(row["epochs"]))
+        means.append(judged.log_likelihoods({"fit": fitted})["fit"].sum() / judged.lengths.sum())
     return means[0] - means[1]
 
 
 def test_a_race_grows_cheaper_by_halving():
-    assert rungs(5, 6) == [1, 3, 5]
+    assert (rungs(5, 6), rungs(10, 2), rungs(1, 6)) == ([1, 3, 5], [10], [1])
     assert [survivors(6, place, 3) for place in range(3)] == [6, 3, 2]
+    assert [survivors(36, place, 5) for place in range(5)] == [36, 17, 8, 4, 2]
     assert planned_epochs([1, 3, 5], 6) == 16
     for epochs in (1, 2, 3, 5, 10, 40):
         for count in (2, 3, 6, 12, 36):
@@ -225,11 +227,11 @@ def test_a_race_grows_cheaper_by_halving():
 def test_the_standard_error_is_of_differences_document_by_document(speeches):
     tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
     problem = make_problem(model(), tokens, Rows(tokens.vocabularies, tokens.slices(["party", "year"])), 0.25, 1)
-    judge = Judge.of(tokens, problem, 1)
+    judged = HeldOutText.of_problem(tokens, problem, 1)
     random = np.random.default_rng(0)
-    common, own = random.normal(0, 50, len(judge.lengths)), random.normal(0, 1, (2, len(judge.lengths)))
-    difference, error = judge.mean((common + own[0]) - (common + own[1]))
-    apart = (own[0] - own[1]) / judge.lengths[0]  # all documents are of one length
+    common, own = random.normal(0, 50, len(judged.lengths)), random.normal(0, 1, (2, len(judged.lengths)))
+    difference, error = judged.mean_per_token((common + own[0]) - (common + own[1]))
+    apart = (own[0] - own[1]) / judged.lengths[0]  # all documents are of one length
     assert difference == pytest.approx(apart.mean())
     assert error == pytest.approx(apart.std(ddof=1) / np.sqrt(len(apart)))
 
@@ -247,12 +249,12 @@ def raced(speeches, folder, curves, rule="best"):
     training = lx.Training(epochs=5, holdout=0.25, threads=1).with_defaults(CBOW())
     with bar("tuning", quiet=True) as progress:
         race = Race(grid, tokens, training, Results(folder), progress, quiet=True)
-        documents = len(race.judge.lengths)
+        documents = len(race.text.lengths)
         noise = np.random.default_rng(0).normal(0, 0.1 * np.sqrt(documents / 2), (len(curves), documents))
         noise -= noise.mean(1, keepdims=True)
         for candidate, curve, own in zip(grid.candidates, curves, noise, strict=True):
             for epochs, value in zip(race.rungs, curve, strict=True):
-                race._results.put(race.key(candidate), epochs, Outcome((value + own) * race.judge.lengths, 1.0))
+                race._results.put(race.key(candidate), epochs, Outcome((value + own) * race.text.lengths, 1.0))
         best = race.run()
         chosen = choose(race, best, rule)
     return race, best.strengths[0], chosen.strengths[0]

@@ -14,7 +14,7 @@ from laplex import baselines, evaluation, inference, lexicons, plots
 from laplex.embeddings import Embeddings, from_gensim, load, load_word2vec
 from laplex.errors import InputError, LaplexError, StorageError
 from laplex.explorer import explore
-from laplex.fitting.fit import fit
+from laplex.fitting.estimation import fit
 from laplex.fitting.rotation import align, normalize_rotation
 from laplex.fitting.stability import agreement, by_frequency, stability
 from laplex.fitting.training import Training

@@ -12,10 +12,7 @@ Retrofitting (Faruqui et al. 2015) brings the words of a pair closer. Its fixed 
 
 The first is the second if word i has the weight n_i of its neighbors in the first sum, so that both are one linear
 system, (diag(a) + strength · L) q = a q̂, with L the graph's Laplacian; conjugate gradients solve it for all dimensions
-together. A pair of negative weight should be unlike, ‖q_i + q_j‖².
-
-Standard deviations of a variational fit describe the vectors as fitted; `only` keeps them, the others drop them.
-X (N, D) are the source's vectors in N pairs, Z (N, D) those of the target. n words in pairs, S slices, V words.
+together. A pair of negative weight should be unlike, ‖q_i + q_j‖². n words in pairs, S slices, V words, D dimensions.
 """
 
 from __future__ import annotations
@@ -32,6 +29,7 @@ from laplex.errors import InputError
 from laplex.fitting.rotation import rotation
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
+from laplex.questions import cosine
 from laplex.runtime.display import Bar, bar
 from laplex.text.vocabulary import Vocabulary
 
@@ -54,29 +52,25 @@ def only(embeddings: Embeddings, language: str | None = None, **slice: Any) -> E
         lx.baselines.only(fitted, party="D")
     """
     index, number = embeddings.language(language), embeddings.slice(slice)
-    words = embeddings.rows.vocabularies[index]
-    vocabulary = Vocabulary(words.words, embeddings.counts[index][number], words.language)
+    known = embeddings.rows.vocabularies[index]
+    vocabulary = Vocabulary(known.words, embeddings.counts[index][number], known.language)
     contexts = contexts_of(embeddings)[index : index + 1]
-    spread = None
+    spread, vectors = None, [embeddings.block(index, number)]
     if embeddings.spread is not None:
         slots = [embeddings.slots(index, place) for place in ([number, None] if contexts else [number])]
         spread = embeddings.spread[np.concatenate(slots)]
-    vectors = [embeddings.block(index, number)]
     return Embeddings.of([vocabulary], vectors, contexts=contexts, settings=embeddings.settings, spread=spread)
 
 
 def stacks_of(embeddings: Embeddings) -> list[NDArray[np.float32]]:
     """(S, V, D) The word vectors of each language."""
-    slices = range(len(embeddings.rows.slices))
-    return [
-        np.stack([embeddings.block(index, slice) for slice in slices]) for index in range(len(embeddings.languages))
-    ]
+    languages, slices = range(len(embeddings.languages)), range(len(embeddings.rows.slices))
+    return [np.stack([embeddings.block(index, slice) for slice in slices]) for index in languages]
 
 
 def contexts_of(embeddings: Embeddings) -> list[NDArray[np.float32]]:
     """(V, D) The context vectors of each language; an empty list if there are none."""
-    start = embeddings.rows.context_start(0)
-    if (embeddings.slot[start:] < 0).any():
+    if (embeddings.slot[embeddings.rows.context_start(0) :] < 0).any():
         return []
     return [embeddings.block(index, None) for index in range(len(embeddings.languages))]
 
@@ -107,13 +101,16 @@ def orthogonal_mapping(
             f"the source has {source.dimensions} dimensions, the target {target.dimensions}: "
             "a rotation needs the same, linear_mapping does not"
         )
-    x, z = (_preprocessed(one.block(0, 0), center, normalize) for one in (source, target))
+    x, z = (one.block(0, 0).astype(np.float64) for one in (source, target))
+    if normalize:
+        x, z = np.nan_to_num(cosine.normalize(x)), np.nan_to_num(cosine.normalize(z))
+    if center:
+        x, z = x - x.mean(0), z - z.mean(0)
     left, right, weight = _known_pairs(read_pairs(pairs), source, target, source.dimensions)
     scale = np.sqrt(weight)[:, None]
     matrix = rotation(scale * x[left], scale * z[right])
-    source_contexts, target_contexts = contexts_of(source), contexts_of(target)
-    both = source_contexts and target_contexts
-    contexts = [source_contexts[0] @ matrix, target_contexts[0]] if both else None
+    contexts: list[Any] = contexts_of(source) + contexts_of(target)
+    contexts = [contexts[0] @ matrix, contexts[1]] if len(contexts) == 2 else []
     record = {"name": "orthogonal mapping", "pairs": len(left), "center": center, "normalize": normalize}
     return _joined(source, target, x @ matrix, z, contexts, record)
 
@@ -121,8 +118,7 @@ def orthogonal_mapping(
 def linear_mapping(source: Embeddings, target: Embeddings, pairs: Any, *, ridge: float = 0.0) -> Embeddings:
     """Both languages in one space: the source mapped by the matrix that minimizes squared distances of the pairs.
 
-    Lengths and angles within the source change, and so do the products of its words and contexts: context vectors are
-    left out.
+    Lengths and angles within the source change, and its products with contexts too: these are left out.
 
     Args:
         source: Vectors of one language.
@@ -141,13 +137,12 @@ def linear_mapping(source: Embeddings, target: Embeddings, pairs: Any, *, ridge:
         raise InputError(f"ridge={ridge!r} must be a number from 0")
     x, z = source.block(0, 0).astype(np.float64), target.block(0, 0)
     left, right, weight = _known_pairs(read_pairs(pairs), source, target, 1 if ridge else source.dimensions)
-    scale = np.sqrt(weight)[:, None]
-    size = source.dimensions
+    scale, size = np.sqrt(weight)[:, None], source.dimensions
     one = np.concatenate([scale * x[left], np.sqrt(ridge) * np.eye(size)])
     two = np.concatenate([scale * z[right], np.zeros((size, target.dimensions))])
     matrix = np.linalg.lstsq(one, two, rcond=None)[0]
     record = {"name": "linear mapping", "pairs": len(left), "ridge": float(ridge)}
-    return _joined(source, target, x @ matrix, z, None, record)
+    return _joined(source, target, x @ matrix, z, [], record)
 
 
 def _check_single(source: Embeddings, target: Embeddings) -> None:
@@ -164,45 +159,31 @@ def _check_single(source: Embeddings, target: Embeddings) -> None:
         )
 
 
-def _preprocessed(block: NDArray[np.float32], center: bool, normalize: bool) -> Floats:
-    vectors = block.astype(np.float64)
-    if normalize:
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.where(lengths > 0, lengths, 1.0)
-    return vectors - vectors.mean(0) if center else vectors
-
-
 def _known_pairs(
     pairs: WordPairs, source: Embeddings, target: Embeddings, needed: int
-) -> tuple[list[int], list[int], Floats]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Ids and weights of the pairs whose words are known, in the order of languages that knows more of them."""
     here, there = source.rows.vocabularies[0], target.rows.vocabularies[0]
-
-    def known(one: list[str], two: list[str]) -> tuple[list[int], list[int], list[int]]:
-        numbers = [i for i, (v, w) in enumerate(zip(one, two, strict=True)) if v in here and w in there]
-        return numbers, [here[one[i]] for i in numbers], [there[two[i]] for i in numbers]
-
-    orders = known(pairs.left, pairs.right), known(pairs.right, pairs.left)
-    numbers, left, right = max(orders, key=lambda order: len(order[0]))
-    weight = pairs.weight[numbers]
-    if (weight < 0).any():
+    orders = (pairs.left, pairs.right), (pairs.right, pairs.left)
+    ids = [np.stack([here.ids(one), there.ids(two)]) for one, two in orders]
+    left, right = best = max(ids, key=lambda one: np.count_nonzero((one >= 0).all(0)))
+    known = (best >= 0).all(0)
+    if (pairs.weight[known] < 0).any():
         raise InputError(f"{pairs.name} has negative weights: a map can only bring words together")
-    if len(numbers) < needed:
+    if known.sum() < needed:
         raise InputError(
-            f"{len(numbers):,} of {len(pairs):,} pairs of {pairs.name} have both words in the vocabularies "
+            f"{known.sum():,} of {len(pairs):,} pairs of {pairs.name} have both words in the vocabularies "
             f"({len(here):,} and {len(there):,} words), the map needs {needed:,}: check the languages, or give more "
             "pairs; linear_mapping with a ridge needs only one"
         )
-    return left, right, weight
+    return left[known], right[known], pairs.weight[known]
 
 
 def _joined(
-    source: Embeddings, target: Embeddings, x: Any, z: Any, contexts: list[Any] | None, record: dict[str, Any]
+    source: Embeddings, target: Embeddings, x: Any, z: Any, contexts: list[Any], record: dict[str, Any]
 ) -> Embeddings:
     """Embeddings of both languages, with the vectors x of the source and z of the target."""
-    words = [one.rows.vocabularies[0] for one in (source, target)]
-    counts = [one.counts[0][0] for one in (source, target)]
-    vocabularies = [Vocabulary(one.words, count, one.language) for one, count in zip(words, counts)]
+    vocabularies = [Vocabulary(one.words(), one.counts[0][0], one.languages[0]) for one in (source, target)]
     settings = {"baseline": record, "source": source.settings, "target": target.settings}
     return Embeddings.of(vocabularies, [x, z], contexts=contexts, settings=settings)
 
@@ -257,22 +238,18 @@ def retrofit(
 
 def _adjacency(pairs: WordPairs, vocabulary: Vocabulary, weighted: bool) -> tuple[NDArray[np.int64], sparse.csr_array]:
     """The ids of the words in pairs, and the matrix of weights among them (n, n)."""
-    known = [
-        (vocabulary[v], vocabulary[w], weight)
-        for v, w, weight in zip(pairs.left, pairs.right, pairs.weight.tolist(), strict=True)
-        if v in vocabulary and w in vocabulary and v != w and weight != 0
-    ]
-    if not known:
-        one = sum(v in vocabulary or w in vocabulary for v, w in zip(pairs.left, pairs.right, strict=True))
+    left, right = vocabulary.ids(pairs.left), vocabulary.ids(pairs.right)
+    known = (left >= 0) & (right >= 0) & (left != right) & (pairs.weight != 0)
+    if not known.any():
+        one = np.count_nonzero((left >= 0) | (right >= 0))
         raise InputError(
             f"no pair of {pairs.name} has both words in the vocabulary ({len(vocabulary):,} words; {one:,} of "
             f"{len(pairs):,} pairs have one): check the language"
         )
-    first, second, weight = zip(*known, strict=True)
-    ids, place = np.unique(np.array([first, second], np.int64), return_inverse=True)
-    left, right = place.reshape(2, -1)
+    ids, place = np.unique(np.stack([left[known], right[known]]), return_inverse=True)
+    first, second = place.reshape(2, -1)
     # weights of pairs that are listed twice, or in both orders, are added
-    half = sparse.coo_array((np.array(weight), (left, right)), shape=(len(ids), len(ids))).tocsr()
+    half = sparse.coo_array((pairs.weight[known], (first, second)), shape=(len(ids), len(ids))).tocsr()
     weights = sparse.csr_array(half + half.T)
     if not weighted:
         weights.data = np.sign(weights.data)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from laplex.baselines.postprocessing import contexts_of, stacks_of
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
-from laplex.fitting.fit import fit
+from laplex.fitting.estimation import fit
 from laplex.fitting.rotation import rotation
-from laplex.fitting.training import as_tokens, check_no_checkpoint, split_token_options
+from laplex.fitting.training import tokens_for_fits
 from laplex.model.model import Model
 from laplex.model.priors.lexical import Anchor
 from laplex.model.priors.prior import Prior
@@ -68,7 +68,13 @@ def independent(
         raise InputError(f"the corpus has {len(tokens.vocabularies)} languages: independent() takes one at a time")
     counts = tokens.counts(slices)
     target = _slice(slices, align_to) if align_to is not None else int(counts.sum(1).argmax())
-    _check_overlap(counts, target, model.dimensions, slices)
+    shared = (counts > 0) & (counts[target] > 0)  # (S, V)
+    for key, words in zip(slices.keys, shared.sum(1).tolist(), strict=True):
+        if words < model.dimensions:
+            raise InputError(
+                f"the slices {key} and {slices.keys[target]} share {words:,} words, which do not fix a rotation of "
+                f"{model.dimensions} dimensions: take larger slices, or another align_to"
+            )
     single = replace(model, vary=(), prior=_prior_within_slices(model.prior))
     fitted = []
     for number, key in enumerate(slices.keys):
@@ -78,7 +84,11 @@ def independent(
             fitted.append(fit(single, _slice_tokens(tokens, slices, number, counts[number]), quiet=quiet, **options))
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-    blocks = _rotated([one.block(0, 0) for one in fitted], counts, target)
+    blocks = [one.block(0, 0) for one in fitted]
+    for number in set(range(len(slices))) - {target}:
+        words = shared[number]
+        matrix = rotation(blocks[number][words], blocks[target][words])
+        blocks[number] = (blocks[number] @ matrix).astype(np.float32)
     record = {"name": "independent", "aligned to": list(slices.keys[target])}
     settings = {**fitted[target].settings, "baseline": record}
     return Embeddings.of(tokens.vocabularies, [np.stack(blocks)], slices=slices, counts=[counts], settings=settings)
@@ -131,9 +141,7 @@ def _prepare(
     columns = model.vary if column is None else (column,)
     if not columns:
         raise InputError('say which slices: column="party", or a model with vary=["party"]')
-    check_no_checkpoint(options)
-    token_options, rest = split_token_options(options)
-    tokens = as_tokens(corpus, token_options, quiet)
+    tokens, rest = tokens_for_fits(corpus, options, quiet)
     slices = tokens.slices(columns)
     if len(slices) < 2:
         raise InputError(
@@ -158,26 +166,6 @@ def _slice(slices: Slices, align_to: Any) -> int:
             f"align_to={align_to!r} is not a slice of {quote(slices.columns)}; there are {quote(slices.keys, 12)}"
         )
     return slices.keys.index(key)
-
-
-def _check_overlap(counts: NDArray[np.int64], target: int, dimensions: int, slices: Slices) -> None:
-    for number, key in enumerate(slices.keys):
-        shared = int(((counts[number] > 0) & (counts[target] > 0)).sum())
-        if shared < dimensions:
-            raise InputError(
-                f"the slices {key} and {slices.keys[target]} share {shared:,} words, which do not fix a rotation of "
-                f"{dimensions} dimensions: take larger slices, or another align_to"
-            )
-
-
-def _rotated(blocks: list[NDArray[np.float32]], counts: NDArray[np.int64], target: int) -> list[NDArray[np.float32]]:
-    """The vectors of each slice, rotated onto those of the target by the words that occur in both."""
-    rotated = []
-    for number, block in enumerate(blocks):
-        shared = (counts[number] > 0) & (counts[target] > 0)
-        aligned = block if number == target else block @ rotation(block[shared], blocks[target][shared])
-        rotated.append(aligned.astype(np.float32))
-    return rotated
 
 
 def _slice_tokens(tokens: Tokens, slices: Slices, number: int, counts: NDArray[np.int64]) -> Tokens:

@@ -158,7 +158,7 @@ def fit(
     except DivergedError as error:
         if error.last_good is not None and is_first_rank:
             error.last_good.save(out)
-            show(f"the model after epoch {len(error.history)} is saved in {out}")
+            show(f"the model after epoch {len(error.last_good.history)} is saved in {out}")
         raise
     if is_first_rank:
         fitted.save(out)

@@ -1,8 +1,7 @@
-"""Test sets of rated pairs and of analogies, and Spearman's correlation with its bootstrap.
+"""Test sets of rated pairs and of analogies, and the vectors of a model that belong to their words.
 
-Without a source, the sets that come with laplex are read (NOTICE says where they are from). In a bootstrap, pairs are
-sorted once; the ranks within a resample then follow from cumulative counts of how often each pair was drawn, ties
-sharing the mean of their ranks. n pairs, B resamples, G different values.
+Without a source, the sets that come with laplex are read (NOTICE says where they are from).
+V words, D dimensions, n pairs or words of a test set.
 """
 
 from __future__ import annotations
@@ -14,12 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
+from laplex.fitting.held_out import Models, named_models
+from laplex.model.vectors import Vectors
+from laplex.questions.cosine import By, directions
+from laplex.runtime.display import say
+from laplex.text.vocabulary import Vocabulary
 
 SHIPPED = Path(__file__).with_name("data")
 ENDINGS = (".tsv", ".txt", ".csv")
@@ -43,14 +47,9 @@ def read_rated_pairs(source: Any = None) -> list[RatedPairs]:
     """The sets in a folder (.tsv, .txt, .csv), a file, a frame, or in a dict of those by name.
 
     A line is a word, a word and a score, separated by tabs, commas or spaces; columns between or after them, a header,
-    empty lines and lines that start with "#" are ignored. A frame has the words in its first two columns and the
-    score in its third.
-
-    >>> [(rated.name, len(rated)) for rated in read_rated_pairs()]
-    [('WordSim-353', 353)]
+    empty lines and lines that start with "#" are ignored. The first three columns of a frame are the words and a score.
     """
-    if source is None:
-        source = SHIPPED / "similarity"
+    source = SHIPPED / "similarity" if source is None else source
     if isinstance(source, Mapping):
         if not source:
             raise InputError("there is no set of rated pairs")
@@ -69,78 +68,59 @@ def read_rated_pairs(source: Any = None) -> list[RatedPairs]:
 
 def _rated(name: str, source: Any) -> RatedPairs:
     """One set, from a file, a frame or tuples."""
+    where = f'the set "{name}"'
     if isinstance(source, (str, os.PathLike)):
         where = f'"{source}"'
-        triples: Iterable[tuple[str, str, float]] = _of_file(Path(source))
+        triples = _of_file(Path(source))
     elif hasattr(source, "columns"):
-        where = f'the set "{name}"'
         triples = _of_tuples(where, zip(*(list(source[column]) for column in list(source.columns)[:3])))
     elif isinstance(source, Iterable):
-        where = f'the set "{name}"'
         triples = _of_tuples(where, source)
     else:
         raise InputError(f"cannot read rated pairs from {type(source).__name__}: pass a path, a frame or tuples")
-    rows = list(triples)
+    rows = []
+    for place, one, two, score in triples:
+        if not isfinite(score):
+            raise InputError(f"{where}, {place}: the score of {one} and {two} is {score}")
+        rows.append((one, two, score))
     if not rows:
         raise InputError(f"{where} has no pairs of words")
-    return RatedPairs(name, [r[0] for r in rows], [r[1] for r in rows], np.array([r[2] for r in rows]))
+    left, right, scores = zip(*rows, strict=True)
+    return RatedPairs(name, list(left), list(right), np.array(scores))
 
 
-def _of_tuples(where: str, rows: Iterable[Any]) -> Iterator[tuple[str, str, float]]:
-    """Two words and a score from each row; `where` is for errors."""
+def _of_tuples(where: str, rows: Iterable[Any]) -> Iterator[tuple[str, str, str, float]]:
+    """The number of each row, two words and a score."""
     for number, row in enumerate(rows, 1):
         try:
             one, two, score = row
-            score = float(score)
+            yield f"pair {number:,}", str(one), str(two), float(score)
         except (TypeError, ValueError):
             raise InputError(f"{where}, pair {number:,}: {row!r} is not two words and a score") from None
-        if not isfinite(score):
-            raise InputError(f"{where}, pair {number:,}: the score of {one} and {two} is {score}")
-        yield str(one), str(two), score
 
 
-def _of_file(path: Path) -> Iterator[tuple[str, str, float]]:
-    """Two words and a score from each line of a file."""
+def _of_file(path: Path) -> Iterator[tuple[str, str, str, float]]:
+    """The number of each line, two words and a score."""
     content = [(n, line) for n, line in enumerate(_lines(path), 1) if line.strip() and not line.startswith("#")]
     column = None  # of the score, as in the first line that has one
     for order, (number, line) in enumerate(content):
         fields = _split(path, number, line)
-        here = next((i for i, field in enumerate(fields) if i > 1 and _number(field) is not None), None)
+        here = next((i for i, field in enumerate(fields) if i > 1 and _is_number(field)), None)
         if order == 0 and here is None and len(fields) > 2:
             continue  # a header
         column = here if column is None else column
         if column is None or here != column or not all(fields[:2]):
             raise InputError(f'"{path}", line {number:,}: {line.strip()[:60]!r} is not a word, a word and a score')
-        score = float(fields[column])
-        if not isfinite(score):
-            raise InputError(f'"{path}", line {number:,}: the score of {fields[0]} and {fields[1]} is {score}')
-        yield fields[0], fields[1], score
+        yield f"line {number:,}", fields[0], fields[1], float(fields[column])
 
 
-@dataclass(frozen=True)
-class Section:
-    """Questions of one kind: as the first word is to the second, so is the third to the fourth."""
+def read_questions(source: Any = None) -> dict[str, list[Question]]:
+    """Questions of analogy by section, from a file in Google's format or from such a dict of four-word tuples.
 
-    name: str
-    questions: list[Question]
-
-    @property
-    def kind(self) -> str:
-        """Syntactic if the name begins with "gram", as Google's sections of grammar do, else semantic."""
-        return "syntactic" if self.name.startswith("gram") else "semantic"
-
-
-def read_questions(source: Any = None) -> list[Section]:
-    """Questions of analogy from a file in Google's format, or from a dict of four-word tuples by section.
-
-    A line is four words; a line such as ": capital-world" begins a section.
-
-    >>> sections = read_questions()
-    >>> len(sections), sum(len(section.questions) for section in sections)
-    (14, 19544)
+    A line is four words, of which the first is to the second as the third to the fourth; a line such as
+    ": capital-world" begins a section.
     """
-    if source is None:
-        source = SHIPPED / "google-analogies.txt"
+    source = SHIPPED / "google-analogies.txt" if source is None else source
     sections: dict[str, list[Question]] = {}
     if isinstance(source, (str, os.PathLike)):
         name, path = Path(source).stem, Path(source)
@@ -157,7 +137,7 @@ def read_questions(source: Any = None) -> list[Section]:
         raise InputError(f"cannot read questions from {type(source).__name__}: pass a path, or tuples by section")
     if not any(sections.values()):
         raise InputError(f"there are no questions in {source!r}")
-    return [Section(name, questions) for name, questions in sections.items() if questions]
+    return {name: questions for name, questions in sections.items() if questions}
 
 
 def _question(where: str, words: Sequence[Any]) -> Question:
@@ -188,60 +168,71 @@ def _split(path: Path, number: int, line: str) -> list[str]:
     return line.split()
 
 
-def _number(text: str) -> float | None:
+def _is_number(text: str) -> bool:
     try:
-        return float(text.replace("_", "?"))  # only Python allows it in numbers
+        float(text.replace("_", "?"))  # only Python allows it in numbers
     except ValueError:
-        return None
+        return False
+    return True
 
 
-Floats = NDArray[np.float64]
-COUNTS_IN_MEMORY = 1 << 19
+def evaluated_models(models: Models, slice: Mapping[str, Any]) -> dict[str, Vectors]:
+    """Models by name, where one without slices may be compared with one that has them: one must have each column."""
+    named = named_models(models)
+    known = dict.fromkeys(column for model in named.values() for column in model.columns)
+    for column in slice:
+        if column not in known:
+            raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(known) or "nothing"}')
+    return named
 
 
-def spearman(one: Floats, two: Floats) -> float:
-    """Spearman's correlation; NaN if there are fewer than two pairs, or one of the lists is constant.
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """The unit vectors of one language in one slice, in the order of the vocabulary."""
 
-    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 9.0]))
-    0.8660254037844387
-    """
-    return float(_weighted_spearman(one, two, np.ones((1, len(one))))[0]) if len(one) else float("nan")
+    vocabulary: Vocabulary
+    unit: NDArray[np.float32]  # (V, D), perhaps only of the most frequent words; zero vectors stay zero
+    lowercase: bool  # no word of the vocabulary has a capital, so words are looked up in lower case
+
+    @classmethod
+    def of(
+        cls, model: Vectors, by: By, language: str | None, slice: dict[str, Any], most: int | None, name: str
+    ) -> WordVectors:
+        """The vectors of a model's words, of its contexts, or their sums; only those of the `most` frequent words."""
+        if by not in get_args(By):
+            raise InputError(f'by="{by}": write one of {quote(get_args(By))}')
+        if most is not None and most < 1:
+            raise InputError(f"most={most} must be at least 1, or None for all words")
+        slice = {column: value for column, value in slice.items() if column in model.columns}
+        index = model.language(language)
+        vocabulary = model.rows.vocabularies[index]
+        if not len(vocabulary):
+            raise InputError(f'the language "{vocabulary.language}" has no words')
+        slices = model.chosen(slice)
+        if len(slices) > 1 and by != "contexts":
+            missing = ", ".join(f"{column}=" for column in model.columns if column not in slice)
+            raise InputError(
+                f"{name} has {len(slices)} slices: say which by {missing} such as "
+                f"{quote((dict(zip(model.columns, model.rows.slices.keys[s], strict=True)) for s in slices), 3)}"
+            )
+        unit = np.nan_to_num(directions(model, range(len(vocabulary))[:most], index, slices[0], by))
+        return cls(vocabulary, unit, not any(word != word.lower() for word in vocabulary))
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    def spelling(self, word: str) -> str:
+        """A word as the vocabulary would write it."""
+        return word.lower() if self.lowercase else word
+
+    def find(self, words: Iterable[str]) -> NDArray[np.int64]:
+        """(n) The ids of words, −1 for those without a vector."""
+        ids = self.vocabulary.ids([self.spelling(word) for word in words])
+        return np.where(ids < len(self), ids, -1)
 
 
-def bootstrap_spearman(one: Floats, two: Floats, times: int, seed: int | list[int]) -> Floats:
-    """(B) Spearman's correlation in resamples of the pairs; NaN where all values of a resample are equal."""
-    size = len(one)
-    if not size:
-        return np.full(times, np.nan)
-    random = np.random.default_rng(seed)
-    step = max(1, COUNTS_IN_MEMORY // size)
-    batches = []
-    for start in range(0, times, step):
-        rows = min(step, times - start)
-        draws = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
-        counts = np.bincount(draws.reshape(-1), minlength=rows * size).reshape(rows, size)
-        batches.append(_weighted_spearman(one, two, counts.astype(np.float64)))
-    return np.concatenate(batches) if batches else np.empty(0)
-
-
-def _weighted_spearman(one: Floats, two: Floats, counts: Floats) -> Floats:
-    """(B) The correlation of ranks if pair i occurs `counts[b, i]` times."""
-    middle = (len(one) + 1) / 2  # the mean of the ranks, whatever the ties
-    first, second = _ranks(one, counts) - middle, _ranks(two, counts) - middle
-    weighted = counts * first
-    covariance = np.einsum("bn,bn->b", weighted, second)
-    variance = np.einsum("bn,bn->b", weighted, first) * np.einsum("bn,bn,bn->b", counts, second, second)
-    with np.errstate(invalid="ignore"):
-        correlation: Floats = covariance / np.sqrt(variance)
-    return correlation
-
-
-def _ranks(values: Floats, counts: Floats) -> Floats:
-    """(B, n) The rank of each pair's value in each resample."""
-    order = np.argsort(values, kind="stable")
-    new = np.concatenate([[True], np.diff(values[order]) != 0])
-    group = np.empty(len(values), np.int64)
-    group[order] = np.cumsum(new) - 1
-    share = np.add.reduceat(counts[:, order], np.flatnonzero(new), axis=1)  # (B, G)
-    ranks: Floats = (np.cumsum(share, axis=1) - (share - 1) / 2)[:, group]
-    return ranks
+def say_lowered(tables: Iterable[WordVectors], words: Iterable[str], quiet: bool) -> None:
+    """Say how many words of the test sets are looked up without their capitals."""
+    lowered = sum(word != word.lower() for word in set(words))
+    if lowered and any(table.lowercase for table in tables):
+        say(f"{lowered:,} words with capitals are looked up in lower case, as the vocabulary is", quiet=quiet)

@@ -16,9 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, quote
-from laplex.evaluation.datasets import Section, read_questions
-from laplex.evaluation.lookup import WordVectors, say_lowered, slices_of
-from laplex.fitting.held_out import Models, named_models
+from laplex.evaluation.datasets import WordVectors, evaluated_models, read_questions, say_lowered
+from laplex.fitting.held_out import Models
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.vectors import Vectors
@@ -26,6 +25,9 @@ from laplex.questions.cosine import By, csls_penalty, search
 from laplex.runtime.display import bar
 
 Method = Literal["nearest", "csls", "both"]
+Bools = NDArray[np.bool_]
+Ids = NDArray[np.int64]
+Penalty = NDArray[np.float32] | None  # of CSLS
 
 
 def analogies(
@@ -46,8 +48,7 @@ def analogies(
 
     Args:
         models: A model, or several by name.
-        questions: A file in Google's format, or a dict from sections to tuples of four words; Google's 19,544 questions
-            by default.
+        questions: A file in Google's format, or a dict from sections to tuples of four words; by default Google's own.
         most: Only this number of most frequent words may ask and answer; None for all.
         by: Vectors of "words", of "contexts", or "both", their sum.
         language: The language of the questions, if the models have several.
@@ -62,15 +63,14 @@ def analogies(
         lx.evaluation.analogies({"plain": plain, "with a dictionary": joined})
     """
     sections = read_questions(questions)
-    named = named_models(models)
-    values = slices_of(named, slice)
-    words = [word for section in sections for question in section.questions for word in question]
-    section_of = np.repeat(np.arange(len(sections)), [len(section.questions) for section in sections])
-    known: dict[str, NDArray[np.bool_]] = {}
-    right: dict[str, NDArray[np.bool_]] = {}
+    named = evaluated_models(models, slice)
+    words = [word for asked in sections.values() for question in asked for word in question]
+    section = np.repeat(list(sections), [len(asked) for asked in sections.values()])
+    known: dict[str, Bools] = {}
+    right: dict[str, Bools] = {}
     with bar("completing analogies", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
-            table = WordVectors.of(model, by, language, values[name], most, name)
+            table = WordVectors.of(model, by, language, slice, most, name)
             say_lowered([table], words, quiet or number > 0)
             ids = table.find(words).reshape(-1, 4)
             known[name] = np.all(ids >= 0, axis=1)
@@ -88,20 +88,16 @@ def analogies(
             best, score = search(query, table.unit, 1, exclude=np.stack([a, b, c], axis=1), report=report)
             right[name] = np.zeros(len(ids), np.bool_)
             right[name][known[name]] = (best[:, 0] == gold) & np.isfinite(score[:, 0])
-    return _accuracies(sections, section_of, known, right)
+    return _accuracies(section, known, right)
 
 
-def _accuracies(
-    sections: list[Section],
-    section_of: NDArray[np.int64],
-    known: dict[str, NDArray[np.bool_]],
-    right: dict[str, NDArray[np.bool_]],
-) -> pd.DataFrame:
-    members = {section.name: section_of == i for i, section in enumerate(sections)}
-    kinds = np.array([section.kind for section in sections])[section_of]
-    if len(set(kinds)) > 1:
-        members |= {kind: kinds == kind for kind in ("semantic", "syntactic")}
-    members["total"] = np.ones(len(section_of), np.bool_)
+def _accuracies(section: NDArray[np.str_], known: dict[str, Bools], right: dict[str, Bools]) -> pd.DataFrame:
+    """The table, by the section of each question, and whether each model knows its words and answers it right."""
+    members = {name: section == name for name in dict.fromkeys(section.tolist())}
+    syntactic = np.char.startswith(section, "gram")
+    if syntactic.any() and not syntactic.all():
+        members |= {"semantic": ~syntactic, "syntactic": syntactic}
+    members["total"] = np.ones(len(section), np.bool_)
     rows = []
     for label, inside in members.items():
         for name in known:
@@ -132,10 +128,9 @@ def translation(
 
     Args:
         models: A model of two or more languages, or several by name.
-        pairs: Translations: a file (a word and its translations on a line), a frame or tuples. They should not be among
-            those that the prior was given.
-        source: The language of the first word of a pair. With two languages neither must be named: the order that knows
-            more of the words is taken.
+        pairs: Translations that the prior was not given: a file (a word and its translations on a line), a frame or
+            tuples.
+        source: The language of the first word of a pair; if there are two, by default that which knows more words.
         target: The language of the other words.
         k: The numbers of neighbors to look at, for P@1, P@5 and P@15.
         method: By cosine ("nearest"), by "csls", or "both".
@@ -155,31 +150,36 @@ def translation(
     if method not in ("nearest", "csls", "both"):
         raise InputError(f'method="{method}": write "nearest", "csls" or "both"')
     gold = read_pairs(pairs)
-    named = named_models(models)
+    named = evaluated_models(models, slice)
     languages = _languages(next(iter(named.values())), source, target, gold)
-    values = slices_of(named, slice)
-    cutoffs, neighborhood = _cutoffs(k), check_int("neighborhood", neighborhood)
-    methods = ["nearest", "csls"] if method == "both" else [method]
+    cutoffs = [check_int("k", cutoff) for cutoff in (k if isinstance(k, (Sequence, np.ndarray)) else [k])]
+    if not cutoffs:
+        raise InputError("k=() must be whole numbers from 1, such as (1, 5, 15)")
+    neighborhood = check_int("neighborhood", neighborhood)
+    methods: list[Method] = ["nearest", "csls"] if method == "both" else [method]
     rows = []
     with bar("translating", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
-            tables = [WordVectors.of(model, by, language, values[name], most, name) for language in languages]
+            tables = [WordVectors.of(model, by, language, slice, most, name) for language in languages]
             say_lowered(tables, gold.left + gold.right, quiet or number > 0)
-            _check_sizes(tables, max(cutoffs), neighborhood if "csls" in methods else 1)
+            for table in tables:
+                _check_size("k", max(cutoffs), table)
+                _check_size("neighborhood", neighborhood if "csls" in methods else 1, table)
             ids = _look_up(name, tables, gold)
-            for direction, (here, there) in enumerate(((0, 1), (1, 0))):
+            one, two = tables
+            directions = (one, two, gold.left, ids), (two, one, gold.right, ids[:, ::-1])
+            for direction, (here, there, words, places) in enumerate(directions):
 
                 def report(share: float, done: int = 2 * number + direction, name: str = name) -> None:
                     progress.update((done + share) / (2 * len(named)), name)
 
-                words = [tables[here].spelling(word) for word in (gold.left, gold.right)[here]]
-                task = _Direction(tables[here], tables[there], ids[:, [here, there]], words)
-                labels = {"from": languages[here], "to": languages[there], "model": name}
-                for one in methods:
+                labels = {"from": here.vocabulary.language, "to": there.vocabulary.language, "model": name}
+                for method in methods:
                     penalty = None
-                    if one == "csls":
-                        penalty = csls_penalty(tables[there].unit, tables[here].unit, neighborhood, report=report)
-                    rows.append(labels | {"method": one} | task.precision(cutoffs, penalty))
+                    if method == "csls":
+                        penalty = csls_penalty(there.unit, here.unit, neighborhood, report=report)
+                    precision = _precision(here, there, words, places, cutoffs, penalty)
+                    rows.append(labels | {"method": method} | precision)
     return pd.DataFrame(rows)
 
 
@@ -201,21 +201,12 @@ def _languages(model: Vectors, source: str | None, target: str | None, gold: Wor
     return (one, two) if one == source or two == target else (two, one)
 
 
-def _cutoffs(k: int | Sequence[int]) -> list[int]:
-    cutoffs = list(k) if isinstance(k, (Sequence, np.ndarray)) else [k]
-    if not cutoffs:
-        raise InputError("k=() must be whole numbers from 1, such as (1, 5, 15)")
-    return [check_int("k", cutoff) for cutoff in cutoffs]
+def _check_size(name: str, value: int, table: WordVectors) -> None:
+    if value > len(table):
+        raise InputError(f'{name}={value}, but "{table.vocabulary.language}" has only {len(table):,} words')
 
 
-def _check_sizes(tables: list[WordVectors], largest: int, neighborhood: int) -> None:
-    for table in tables:
-        for label, value in (("k", largest), ("neighborhood", neighborhood)):
-            if value > len(table):
-                raise InputError(f'{label}={value}, but "{table.vocabulary.language}" has only {len(table):,} words')
-
-
-def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> NDArray[np.int64]:
+def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> Ids:
     """(pairs, 2) The ids of the words of each pair, −1 for those without a vector."""
     ids = np.stack([tables[0].find(gold.left), tables[1].find(gold.right)], axis=1)
     if not (ids >= 0).all(1).any():
@@ -227,20 +218,16 @@ def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> NDArray[n
     return ids
 
 
-class _Direction:
-    """Translation from one language into another: the words with a vector, and the right answers."""
-
-    def __init__(self, here: WordVectors, there: WordVectors, ids: NDArray[np.int64], words: list[str]) -> None:
-        self.here, self.there = here, there
-        both = (ids >= 0).all(1)
-        self.words = np.unique(ids[both, 0])
-        self.gold = ids[both, 0] * len(there) + ids[both, 1]  # one number for a pair of words
-        self.missing = len({word for word, number in zip(words, ids[:, 0], strict=True) if number < 0})
-        self.missing_gold = len(np.unique(ids[ids[:, 0] >= 0, 0])) - len(self.words)
-
-    def precision(self, cutoffs: list[int], penalty: NDArray[np.float32] | None) -> dict[str, float | int]:
-        """P@k for each cutoff, and the numbers of words."""
-        nearest, _ = search(self.here.unit[self.words], self.there.unit, max(cutoffs), penalty=penalty)
-        right = np.isin(self.words[:, None] * len(self.there) + nearest, self.gold)
-        shares: dict[str, float | int] = {f"P@{k}": float(right[:, :k].any(1).mean()) for k in cutoffs}
-        return shares | {"words": len(self.words), "missing": self.missing, "missing_gold": self.missing_gold}
+def _precision(
+    here: WordVectors, there: WordVectors, words: list[str], ids: Ids, cutoffs: list[int], penalty: Penalty
+) -> dict[str, float | int]:
+    """P@k of the translations of words, by the ids (pairs, 2) of each word and a right answer; and their numbers."""
+    both = (ids >= 0).all(1)
+    known = np.unique(ids[both, 0])
+    gold = ids[both, 0] * len(there) + ids[both, 1]  # one number for a pair of words
+    nearest, _ = search(here.unit[known], there.unit, max(cutoffs), penalty=penalty)
+    right = np.isin(known[:, None] * len(there) + nearest, gold)
+    shares: dict[str, float | int] = {f"P@{k}": float(right[:, :k].any(1).mean()) for k in cutoffs}
+    missing = len({here.spelling(word) for word, number in zip(words, ids[:, 0], strict=True) if number < 0})
+    missing_gold = len(np.unique(ids[ids[:, 0] >= 0, 0])) - len(known)
+    return shares | {"words": len(known), "missing": missing, "missing_gold": missing_gold}

@@ -1,35 +1,107 @@
-"""Estimation of one model: the loop over epochs with its history and checkpoints, for any engine."""
+"""Fitting: from a Model and a Corpus to Embeddings, by a loop over epochs with its history and checkpoints."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import time
 from collections.abc import Callable
+from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laplex.embeddings import Embeddings
 from laplex.engines.state import Engine, Epoch, State
 from laplex.errors import InputError, LaplexError
-from laplex.fitting.training import Training
+from laplex.fitting.provenance import fit_settings
+from laplex.fitting.training import Training, as_tokens, split_token_options
+from laplex.model.likelihoods import Likelihood
+from laplex.model.model import GENSIM_NAMES, Model
 from laplex.model.objective import HeldOutDocuments, log_likelihood, log_prior
-from laplex.model.problem import Problem
+from laplex.model.problem import Problem, make_problem
+from laplex.model.rows import Rows
 from laplex.runtime.checkpoint import Checkpoint, LastGood, Position
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
+from laplex.text.corpus import Corpus
+from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
-    from laplex.engines.cpu import Cpu
     from laplex.engines.languages import Rotation
-    from laplex.engines.torch import Torch
 
 Report = Callable[[float, str], None]  # called with the share that is done, and a message
 Records = list[dict[str, Any]]
 MAX_HELD_OUT_TOKENS = 100_000  # by which epochs are judged
+
+
+def fit(
+    model: Model, corpus: Corpus | Tokens, training: Training | None = None, *, quiet: bool = False, **options: Any
+) -> Embeddings:
+    """Estimate a model from a corpus.
+
+    Args:
+        model: The model.
+        corpus: A Corpus, as `lx.read` gives, or Tokens.
+        training: The computational choices; see `lx.Training`.
+        quiet: Print nothing.
+        **options: Fields of Training (`epochs=5, seed=1, threads=2`) and options of the vocabulary (`min_count=50`,
+            `max_words=30_000`, `keep=["tax"]`, `cache="folder"`).
+
+    Returns:
+        Embeddings, which answer questions and can be saved.
+
+    Example:
+        model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
+        fitted = lx.fit(model, speeches, min_count=50, epochs=5)
+    """
+    token_options, options = split_token_options(options)
+    known = {field.name for field in fields(Training)}
+    for name in options:
+        if name not in known:
+            instead = GENSIM_NAMES.get(name, "")
+            hint = f": write {instead if instead.startswith('lx.fit') else f'lx.Model({instead})'}" if instead else ""
+            raise InputError(f"fit has no {name}={hint}")
+    training = replace(training or Training(), **options).with_defaults(Likelihood.of(model.likelihood))
+    return Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet).run()
+
+
+def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:
+    """What a checkpoint must have in common with a fit that resumes from it.
+
+    The graph has a hash, since two different lists of pairs may have the same settings.
+    """
+    graph = hashlib.sha256()
+    for field in fields(problem.graph):
+        if field.name != "names":
+            graph.update(np.ascontiguousarray(getattr(problem.graph, field.name)).tobytes())
+    may_change = ("checkpoint", "checkpoint_minutes", "threads", "patience")
+    fixed = {name: value for name, value in asdict(training).items() if name not in may_change}
+    ranks = {"ranks": communicator().size} if communicator().size > 1 else {}
+    return {"model": model.settings(), "graph": graph.hexdigest(), "training": fixed, "tokens": tokens.digest} | ranks
+
+
+def _check_filled(training: Training) -> None:
+    if training.engine == "torch":
+        raise InputError('absent="filled" is for engine="cpu" and engine="reference", not "torch"')
+    if training.inference == "variational":
+        raise InputError('absent="filled" is for inference="map": absent words have no deviations of their own')
+    if communicator().size > 1:
+        raise InputError(f'absent="filled" is for one process, not {communicator().size}: write absent="kept"')
+
+
+def _check_text(problem: Problem) -> None:
+    lengths = np.diff(problem.offsets)[~problem.held_out]
+    if not (lengths > 1).any():
+        raise InputError(
+            f"no document has two words of the vocabulary, so there are no contexts to learn from "
+            f"({len(lengths):,} documents, {lengths.sum():,} tokens): lower min_count, or give more text"
+        )
 
 
 class DivergedError(LaplexError):
@@ -39,25 +111,35 @@ class DivergedError(LaplexError):
         last_good: The Embeddings after the last epoch that went well, or None.
     """
 
-    last_good: Any = None
-
-    def __init__(self, rate: float, theta: NDArray[np.float32] | None, history: Records) -> None:
-        kept = f"; the model after epoch {len(history)} is in the error's last_good" if theta is not None else ""
+    def __init__(self, rate: float | None, last_good: Embeddings | None) -> None:
+        kept = (
+            "" if last_good is None else f"; the model after epoch {len(last_good.history)} is in the error's last_good"
+        )
         super().__init__(f"training ran into values that are not finite: lower rate={rate}{kept}")
-        self.theta, self.history = theta, history
+        self.last_good = last_good
 
 
 class Estimation:
-    """The estimation of one problem, by the engine and the kind of inference that the training names."""
+    """The estimation of one model, by the engine and the kind of inference that the training names.
+
+    `report` is called with the share that is done and a message, instead of a progress bar.
+    """
 
     def __init__(
-        self,
-        problem: Problem,
-        training: Training,
-        identity: dict[str, Any],
-        quiet: bool,
-        report: Report | None = None,
+        self, model: Model, tokens: Tokens, training: Training, quiet: bool, report: Report | None = None
     ) -> None:
+        if model.absent == "filled":
+            _check_filled(training)
+        self.tokens, self.training, self.quiet, self.report = tokens, training, quiet, report
+        self.rows = Rows(tokens.vocabularies, tokens.slices(model.vary))
+        problem = make_problem(model, tokens, self.rows, training.holdout, training.seed, quiet=quiet)
+        _check_text(problem)
+        if training.inference == "variational":
+            from laplex.engines import variational
+
+            variational.check(problem)
+        self.settings = fit_settings(model, tokens, training)
+        self.identity = fit_identity(model, training, tokens, problem)
         if communicator().size > 1:
             from laplex.engines import ranks
 
@@ -65,25 +147,27 @@ class Estimation:
                 raise InputError('several processes take engine="cpu" or "torch" and inference="map"')
             problem = ranks.deal(problem, communicator())
         self.problem = problem
-        self.training = training
-        self.identity = identity
-        self.quiet = quiet
-        self.report = report
         self.checkpoint_seconds = 60 * (training.checkpoint_minutes or math.inf)
         self._held_out = HeldOutDocuments.of(problem, most=MAX_HELD_OUT_TOKENS / communicator().size)
 
-    def run(self, stop_after: int | None = None) -> tuple[NDArray[np.float32], Records, NDArray[np.float32] | None]:
-        """The parameters, the history, and the standard deviations of variational inference.
-
-        With `stop_after`, only these epochs are run, to be resumed from the checkpoint.
-        """
+    def run(self, stop_after: int | None = None) -> Embeddings:
+        """Fit the model; with `stop_after`, only these epochs, to be resumed from the checkpoint."""
         if self.training.engine == "reference":
             theta, history = self._maximize_exactly()
         else:
             theta, history = _StochasticRun(self).run(stop_after or self.training.epochs)
         if self.training.inference == "variational" and (stop_after or math.inf) >= self.training.epochs:
             return self._find_deviations(theta, history)
-        return theta, history, None
+        return self.embeddings(theta, history)
+
+    def embeddings(
+        self, theta: NDArray[np.float32], history: Records, spread: NDArray[np.float32] | None = None
+    ) -> Embeddings:
+        """The result, with the counts of words over the text of all ranks."""
+        rows, tokens, problem = self.rows, self.tokens, self.problem
+        counts = [communicator().allreduce(tokens.counts(rows.slices, i)) for i in range(len(tokens.vocabularies))]
+        graph, covariance = problem.graph, problem.slice_covariance
+        return Embeddings(rows, theta, problem.slot, counts, graph, self.settings, history, spread, covariance)
 
     def held_out_likelihood(self, theta: NDArray[Any]) -> float | None:
         """The mean log likelihood of a held-out token, over the text of all ranks."""
@@ -106,9 +190,7 @@ class Estimation:
         record = _record(1, mean, priors, self.held_out_likelihood(theta), tokens, time.monotonic() - started)
         return theta.astype(np.float32), [record]
 
-    def _find_deviations(
-        self, theta: NDArray[np.float32], history: Records
-    ) -> tuple[NDArray[np.float32], Records, NDArray[np.float32]]:
+    def _find_deviations(self, theta: NDArray[np.float32], history: Records) -> Embeddings:
         """Means and standard deviations by variational inference, from the maximum of the log posterior."""
         from laplex.engines import variational
 
@@ -133,10 +215,10 @@ class Estimation:
                         self.problem, theta, passes, self.held_out_likelihood, checkpoint, report
                     )
             except FloatingPointError:
-                raise DivergedError(passes.rate, theta, history) from None
+                raise DivergedError(passes.rate, self.embeddings(theta, history)) from None
         records = [{"epoch": len(history) + number} | record for number, record in enumerate(records, 1)]
         say(f"deviations found: ELBO {records[-1]['elbo']:,.0f}", quiet=self.quiet)
-        return mean, history + records, spread
+        return self.embeddings(mean, history + records, spread)
 
 
 class _StochasticRun:
@@ -162,12 +244,14 @@ class _StochasticRun:
 
     def run(self, epochs: int) -> tuple[NDArray[np.float32], Records]:
         """Read the text epoch by epoch; return the parameters and the history."""
-        self._compile()
+        started = time.monotonic()
+        self.engine.compile()
+        if time.monotonic() - started > 1.0:
+            say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
         with bar("fitting", quiet=self.quiet) as progress:
             report = self.estimation.report or progress.update
             while len(self.position.history) < epochs and not self._is_stale():
                 self._read(report)
-                self._check_finite()
                 if self.position.piece == self.engine.pieces:
                     self._finish_epoch()
                 self.checkpoint.save(self.arrays, self.position)
@@ -195,13 +279,10 @@ class _StochasticRun:
         position.totals = position.totals + totals
         position.seconds += time.monotonic() - started
         self.engine.pull()
-
-    def _check_finite(self) -> None:
-        likelihood = self.position.totals[1]
-        if not (math.isfinite(likelihood) and np.isfinite(self.state.accumulator).all()):
-            assert self.training.rate is not None
+        if not (math.isfinite(position.totals[1]) and np.isfinite(self.state.accumulator).all()):
             theta = self.last_good.take((self.problem.parameters, self.problem.dimensions))
-            raise DivergedError(self.training.rate, theta, self.position.history)
+            last_good = None if theta is None else self.estimation.embeddings(theta, position.history)
+            raise DivergedError(training.rate, last_good)
 
     def _finish_epoch(self) -> None:
         """Rotate languages after the first epoch, and add the record of the epoch to the history."""
@@ -250,41 +331,18 @@ class _StochasticRun:
         self.state = rotation.join(self.state) if communicator().rank == 0 else rotation.joined(self.state)
         for array in self.state.arrays.values():
             communicator().broadcast(array)
-        edges = len(rotation.pull)
-        say(f"{rotation.languages} languages rotated onto each other, by {edges:,} edges", quiet=self.quiet)
+        joined = f"{rotation.languages} languages rotated onto each other, by {len(rotation.pull):,} edges"
+        say(joined, quiet=self.quiet)
 
     def _make_engine(self, problem: Problem) -> Engine:
-        training, state = self.training, self.state
-        assert training.block is not None
-        assert training.drawn is not None
-        options: dict[str, Any] = {}
-        engine: type[Cpu | Torch]
-        if training.engine == "torch":
-            try:
-                from laplex.engines.torch import Torch
-            except ModuleNotFoundError:
-                raise InputError('engine="torch" needs PyTorch: pip install "laplex[torch]"') from None
-            engine, options = Torch, {"device": training.device, "precision": training.precision}
-        else:
-            from laplex.engines.cpu import Cpu
-
-            engine = Cpu
-        sizes = training.block, training.drawn
-
-        def make(piece: int | None) -> Engine:
-            return engine(problem, state, *sizes, piece, communicator(), **options)
-
-        if communicator().size > 1:
+        training, ranks = self.training, communicator()
+        sizes = {"block": training.block, "negatives_per_block": training.drawn}
+        make = partial(_engine_class(training), problem, self.state, communicator=ranks, **sizes)
+        if ranks.size > 1:
             from laplex.engines.ranks import Ranks
 
-            return Ranks(problem, state, communicator(), training.merge_tokens, make)
-        return make(None)
-
-    def _compile(self) -> None:
-        started = time.monotonic()
-        self.engine.compile()
-        if time.monotonic() - started > 1.0:
-            say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
+            return Ranks(problem, self.state, ranks, training.merge_tokens, lambda piece: make(piece=piece))
+        return make()
 
     def _resume(self) -> Position:
         """Read the checkpoint on rank 0, if there is one, and send it to the others."""
@@ -295,6 +353,19 @@ class _StochasticRun:
             for array in self.arrays.values():
                 communicator().broadcast(array)
         return position
+
+
+def _engine_class(training: Training) -> Callable[..., Engine]:
+    """The engine that a training names, with its own options."""
+    if training.engine == "cpu":
+        from laplex.engines.cpu import Cpu
+
+        return Cpu
+    try:
+        from laplex.engines.torch import Torch
+    except ModuleNotFoundError:
+        raise InputError('engine="torch" needs PyTorch: pip install "laplex[torch]"') from None
+    return partial(Torch, device=training.device, precision=training.precision)
 
 
 def _record(

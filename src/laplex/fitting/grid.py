@@ -7,7 +7,7 @@ one kind are "pairs 1" and "pairs 2".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 from numbers import Real
@@ -37,55 +37,40 @@ class Candidate:
     strengths: tuple[float, ...]
 
 
+@dataclass(eq=False)
 class Grid:
-    """Strengths by name, ascending, and the models with them."""
+    """Strengths by name, ascending, and the models with them; a list of models has no strengths."""
 
-    def __init__(self, base: Model | None, places: Mapping[str, int], values: Mapping[str, list[float]]) -> None:
-        self._base = base
-        self._places = dict(places)  # the part of the prior that has each strength
-        self._values = {name: list(numbers) for name, numbers in values.items()}
-        self._extensions: dict[str, int] = {}  # how often each strength may still be extended
-        self.candidates: list[Candidate] = []
+    candidates: list[Candidate]
+    strengths: dict[str, list[float]] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)  # of the part of the prior that has each strength
+    extensions: dict[str, int] = field(default_factory=dict)  # how often each strength may still be extended
 
     @classmethod
     def of(cls, model: Model | Sequence[Model], grid: Any) -> Grid:
         """All combinations of the strengths that the user gave, in any of the ways that `tune` accepts."""
         if not isinstance(model, Model):
-            return cls._of_models(model, grid)
+            return cls([Candidate(one, (float(number),)) for number, one in enumerate(_checked_models(model, grid))])
         by_name = _values_by_name(model.prior, grid)
         places = {name: _find_part(model.prior, name) for name in by_name}
         if len(set(places.values())) < len(places):
             raise InputError(f"two of {quote(places)} are the same part of the prior: name it once")
         values = {name: _strengths(name, model.prior.parts[place], by_name[name]) for name, place in places.items()}
-        result = cls(model, places, values)
-        result._extensions = {name: MAX_EXTENSIONS for name in by_name if isinstance(by_name[name], str)}
-        result.candidates = [result._candidate(strengths) for strengths in product(*values.values())]
-        if len(result.candidates) < 2:
+        combinations = list(product(*values.values()))
+        if len(combinations) < 2:
             raise InputError(f"the grid has one value alone, {values}: give two or more to choose from")
-        return result
-
-    @classmethod
-    def _of_models(cls, models: Any, grid: Any) -> Grid:
-        as_list = list(models) if isinstance(models, Sequence) else []
-        if len(as_list) < 2 or not all(isinstance(model, Model) for model in as_list):
-            raise InputError(f"tune takes an lx.Model, or a list of two or more, not {models!r}")
-        if not isinstance(grid, str) or grid != "auto":
-            raise InputError("a list of models says all that is tried: leave out grid=")
-        for field in (*Likelihood.of(as_list[0].likelihood).comparable, "subsample"):
-            if len(values := {getattr(model, field) for model in as_list}) > 1:
-                raise InputError(f"models with {field}={quote(values)} have likelihoods of different things")
-        result = cls(None, {}, {})
-        result.candidates = [Candidate(model, (float(number),)) for number, model in enumerate(as_list)]
-        return result
+        candidates = [Candidate(_with_strengths(model, dict(zip(places.values(), c))), c) for c in combinations]
+        extensions = {name: MAX_EXTENSIONS for name in by_name if isinstance(by_name[name], str)}
+        return cls(candidates, values, places, extensions)
 
     @property
     def names(self) -> tuple[str, ...]:
         """What varies: the names of strengths, or "model"."""
-        return tuple(self._values) or (MODEL,)
+        return tuple(self.strengths) or (MODEL,)
 
     def labels(self, candidate: Candidate) -> dict[str, Any]:
         """The columns of a candidate in the table of results."""
-        if not self._values:
+        if not self.strengths:
             return {MODEL: repr(candidate.model.prior)}
         return dict(zip(self.names, candidate.strengths, strict=True))
 
@@ -96,42 +81,56 @@ class Grid:
 
     def simplicity(self, candidate: Candidate) -> float:
         """How simple a model is: one with a stronger prior is simpler; of a list of models, the first is simplest."""
-        return float(sum(self._places_in_grid(candidate))) if self._values else -candidate.strengths[0]
+        return float(sum(self._steps(candidate))) if self.strengths else -candidate.strengths[0]
 
     def neighbors(self, candidate: Candidate) -> list[Candidate]:
         """The candidates that are one step away in one strength."""
-        if not self._values:
+        if not self.strengths:
             return []
-        place = np.array(self._places_in_grid(candidate))
-        return [other for other in self.candidates if abs(place - self._places_in_grid(other)).sum() == 1]
+        steps = np.array(self._steps(candidate))
+        return [other for other in self.candidates if abs(steps - self._steps(other)).sum() == 1]
 
-    def _places_in_grid(self, candidate: Candidate) -> list[int]:
-        return list(map(list.index, self._values.values(), candidate.strengths))
+    def _steps(self, candidate: Candidate) -> list[int]:
+        """How many smaller values the grid has for each strength of a candidate."""
+        return list(map(list.index, self.strengths.values(), candidate.strengths))
 
     def ends(self, candidate: Candidate) -> list[str]:
         """The names whose first or last value a candidate has."""
-        pairs = zip(self._values.items(), candidate.strengths)
+        pairs = zip(self.strengths.items(), candidate.strengths)
         return [name for (name, values), strength in pairs if strength in (values[0], values[-1]) and len(values) > 1]
 
     def extend(self, candidate: Candidate, name: str) -> Candidate | None:
         """One more candidate beyond one at the end of an "auto" grid; None if it may not be extended."""
-        place, left = self.names.index(name), self._extensions.get(name, 0)
-        if not left:
+        if not self.extensions.get(name):
             return None
-        self._extensions[name] = left - 1
-        values, strength = self._values[name], candidate.strengths[place]
-        new = strength / EXTENSION_FACTOR if strength == values[0] else strength * EXTENSION_FACTOR
-        self._values[name] = sorted([*values, new])
-        added = self._candidate((*candidate.strengths[:place], new, *candidate.strengths[place + 1 :]))
+        self.extensions[name] -= 1
+        strength = self.labels(candidate)[name]
+        new = strength / EXTENSION_FACTOR if strength == self.strengths[name][0] else strength * EXTENSION_FACTOR
+        self.strengths[name] = sorted([*self.strengths[name], new])
+        strengths = self.labels(candidate) | {name: new}
+        added = Candidate(_with_strengths(candidate.model, {self.places[name]: new}), tuple(strengths.values()))
         self.candidates.append(added)
         return added
 
-    def _candidate(self, strengths: tuple[float, ...]) -> Candidate:
-        assert self._base is not None
-        parts: list[Any] = list(self._base.prior.parts)
-        for place, strength in zip(self._places.values(), strengths, strict=True):
-            parts[place] = parts[place].with_strength(strength)
-        return Candidate(replace(self._base, prior=reduce(add, parts)), strengths)
+
+def _with_strengths(model: Model, strengths: Mapping[int, float]) -> Model:
+    """The model with other strengths of some parts of its prior, by their place."""
+    parts = enumerate(model.prior.parts)
+    changed = [part.with_strength(strengths[place]) if place in strengths else part for place, part in parts]
+    return replace(model, prior=reduce(add, changed))
+
+
+def _checked_models(models: Any, grid: Any) -> list[Model]:
+    """A list of models whose likelihoods can be compared."""
+    as_list = list(models) if isinstance(models, Sequence) else []
+    if len(as_list) < 2 or not all(isinstance(model, Model) for model in as_list):
+        raise InputError(f"tune takes an lx.Model, or a list of two or more, not {models!r}")
+    if not isinstance(grid, str) or grid != "auto":
+        raise InputError("a list of models says all that is tried: leave out grid=")
+    for name in (*Likelihood.of(as_list[0].likelihood).comparable, "subsample"):
+        if len(values := {getattr(model, name) for model in as_list}) > 1:
+            raise InputError(f"models with {name}={quote(values)} have likelihoods of different things")
+    return as_list
 
 
 def _values_by_name(prior: Prior, grid: Any) -> dict[str, Values]:

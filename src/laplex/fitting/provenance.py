@@ -6,6 +6,7 @@ is shown, and never run.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -13,11 +14,15 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict
 from typing import Any
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, StorageError
+from laplex.fitting.training import Training
+from laplex.model.model import Model
 from laplex.runtime import storage
+from laplex.runtime.distributed import communicator
 from laplex.text.tokens import Tokens
 
 _COMMAND: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
@@ -34,11 +39,21 @@ def record_command(arguments: Sequence[str]) -> Iterator[None]:
         _COMMAND.reset(token)
 
 
-def fit_environment(engine: str) -> dict[str, Any]:
-    """The versions, the machine and the command of a fit."""
-    machine = {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()}
-    versions = storage.versions("torch") if engine == "torch" else storage.versions()
-    return {"versions": versions, "machine": machine, "command": list(_COMMAND.get())}
+def fit_settings(model: Model, tokens: Tokens, training: Training) -> dict[str, Any]:
+    """What a model keeps of how it was fitted."""
+    text = {"folder": str(tokens.folder), "digest": tokens.digest, **tokens.settings}
+    if communicator().size > 1:  # each rank has a part of the text
+        digests = b" ".join(communicator().allgather(tokens.digest.encode()))
+        digest = hashlib.blake2b(digests, digest_size=16).hexdigest()
+        text |= {"folder": "", "digest": digest, "ranks": communicator().size}
+    return {
+        "model": model.settings(),
+        "training": asdict(training) | {"checkpoint": None},
+        "tokens": text,
+        "versions": storage.versions("torch") if training.engine == "torch" else storage.versions(),
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        "command": list(_COMMAND.get()),
+    }
 
 
 def command_of(settings: Mapping[str, Any]) -> str:
@@ -52,14 +67,11 @@ def call_of(settings: Mapping[str, Any]) -> str:
     model, training, tokens = (part_of(settings, name) for name in ("model", "training", "tokens"))
     if not (model and training and tokens):
         return ""
-    arguments = {name: model[name] for name in _MODEL_ARGUMENTS if name in model}
-    vocabulary = {name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)}
-    choices = {name: value for name, value in training.items() if value is not None}
+    arguments = _arguments({name: model[name] for name in _MODEL_ARGUMENTS if name in model})
+    vocabulary = _arguments({name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)})
+    choices = _arguments({name: value for name, value in training.items() if value is not None})
     prior = re.sub(r"(^| \+ )(\w+\()", r"\1lx.\2", str(model.get("prior")))
-    return (
-        f"lx.fit(lx.Model({_arguments(arguments)}, prior={prior}), "
-        f"corpus, lx.Training({_arguments(choices)}), {_arguments(vocabulary)})"
-    )
+    return f"lx.fit(lx.Model({arguments}, prior={prior}), corpus, lx.Training({choices}), {vocabulary})"
 
 
 def part_of(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -77,8 +89,16 @@ def tokens_of(fitted: Embeddings, tokens: Tokens | None = None) -> Tokens:
     known = fitted.settings.get("tokens")
     if not known:
         raise InputError("these vectors were not fitted here, so there is no text to test them with")
-    if "ranks" in known:
-        return _complete_tokens(fitted, tokens, known["ranks"])
+    if "ranks" in known:  # each process had a part of the text
+        if tokens is None:
+            raise InputError(
+                f"{known['ranks']} processes fitted this model, each with a part of the text: give all of it as "
+                "tokens=lx.Tokens.of(corpus, ...), read with the same settings"
+            )
+        for one, two in zip(fitted.rows.vocabularies, tokens.vocabularies, strict=False):
+            if one.words != two.words or (one.counts != two.counts).any():
+                raise InputError(f'the tokens in "{tokens.folder}" are not all that the model was fitted on')
+        return tokens
     if tokens is None:
         try:
             tokens = Tokens(storage.load(known["folder"], "tokens"))
@@ -88,17 +108,4 @@ def tokens_of(fitted: Embeddings, tokens: Tokens | None = None) -> Tokens:
         raise InputError(
             f'the tokens in "{tokens.folder}" are not those that the model was fitted on: give those as tokens='
         )
-    return tokens
-
-
-def _complete_tokens(fitted: Embeddings, tokens: Tokens | None, ranks: int) -> Tokens:
-    """The complete text of a model that several processes fitted, each with a part of it."""
-    if tokens is None:
-        raise InputError(
-            f"{ranks} processes fitted this model, each with a part of the text: give all of it as "
-            "tokens=lx.Tokens.of(corpus, ...), read with the same settings"
-        )
-    for one, two in zip(fitted.rows.vocabularies, tokens.vocabularies, strict=False):
-        if one.words != two.words or (one.counts != two.counts).any():
-            raise InputError(f'the tokens in "{tokens.folder}" are not all that the model was fitted on')
     return tokens

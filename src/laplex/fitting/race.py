@@ -3,8 +3,7 @@
 All candidates run some epochs of the same schedule, the better half goes on, and so on to the last two. Each run is the
 fit that `lx.fit` would give, stopped at the rungs and resumed: candidates that are compared have read the same text
 equally often, at the same step sizes, from the same start. (To start a candidate from the vectors of its neighbor would
-bias the comparison towards where the path began; benchmarks/tuning.py has the trial.) Fits are judged by the log
-likelihood of held-out documents, with the same tokens and negatives for all, subsampled as in training.
+bias the comparison towards where the path began; benchmarks/tuning.py has the trial.)
 
 Results are kept in a folder, so that an interrupted tuning resumes:
 
@@ -22,7 +21,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,10 +30,9 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, StorageError
-from laplex.fitting.estimation import DivergedError
-from laplex.fitting.fit import fit_identity, fit_tokens
+from laplex.fitting.estimation import DivergedError, Estimation, fit_identity
 from laplex.fitting.grid import Candidate, Grid
-from laplex.fitting.held_out import HeldOutText, log_likelihoods, mean_per_token
+from laplex.fitting.held_out import HeldOutText
 from laplex.fitting.training import Training
 from laplex.model.problem import Problem, make_problem
 from laplex.model.rows import Rows
@@ -43,59 +41,9 @@ from laplex.runtime.display import Bar, say
 from laplex.text.tokens import Tokens
 
 Floats = NDArray[np.float64]
-MAX_HELD_OUT_TOKENS = 300_000
-MIN_HELD_OUT_DOCUMENTS = 10
 FIRST_RUNG = 0.2  # the share of the epochs that every candidate runs
 FINALISTS = 2
 STORAGE_KIND = "tuning"
-
-
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """The held-out documents of a tuning, by whose log likelihood all its fits are compared."""
-
-    tokens: Tokens
-    text: HeldOutText
-    seed: int
-
-    @classmethod
-    def of(cls, tokens: Tokens, problem: Problem, seed: int) -> Judge:
-        """The documents that a problem holds out, up to a maximum of tokens."""
-        lengths = np.diff(tokens.offsets)
-        candidates = np.flatnonzero(problem.held_out & (lengths > 1))
-        candidates = candidates[np.cumsum(lengths[candidates]) - lengths[candidates] < MAX_HELD_OUT_TOKENS]
-        random = np.random.default_rng([seed, 4])
-        kept: dict[int, NDArray[np.int64]] = {}
-        for document in candidates.tolist():
-            ids = tokens.document(document)
-            chance = problem.keep[problem.vocabulary_start[problem.language[document]] + ids]
-            ids = ids[random.random(len(ids)) < chance]
-            if len(ids) > 1:
-                kept[document] = ids.astype(np.int64)
-        if len(kept) < MIN_HELD_OUT_DOCUMENTS:
-            raise InputError(
-                f"{len(kept)} documents are held out to judge by, of {tokens.documents:,}: give a larger holdout= "
-                f"or more documents; {MIN_HELD_OUT_DOCUMENTS} are the fewest"
-            )
-        offsets = np.concatenate([[0], np.cumsum([len(ids) for ids in kept.values()])])
-        documents = np.array(list(kept), np.int64)
-        text = HeldOutText(np.concatenate(list(kept.values())), offsets, documents, problem.language[documents])
-        return cls(tokens, text, seed)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """(M) The number of tokens of each document."""
-        return self.text.lengths
-
-    def __call__(self, fitted: Embeddings) -> Floats:
-        """(M) The log likelihood of each document."""
-        return log_likelihoods({"the fit": fitted}, self.tokens, self.text, seed=self.seed, quiet=True)["the fit"]
-
-    def mean(self, sums: Floats) -> tuple[float, float]:
-        """The mean per token, and its standard error over documents."""
-        if not np.isfinite(sums).all():
-            return float("-inf"), float("nan")
-        return mean_per_token(sums, self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,52 +55,36 @@ class Outcome:
 
 
 class Results:
-    """The outcomes of a tuning and the checkpoints of its fits, in a folder."""
+    """The outcomes of a tuning by the key of a candidate and its epochs, in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._outcomes: dict[tuple[str, int], Outcome] = {}
-        if storage.exists(folder):
-            self._load()
-            storage.clear_up(folder)  # a tuning that was at its end saves nothing more
-        else:
+        self.outcomes: dict[tuple[str, int], Outcome] = {}
+        if not storage.exists(folder):
             self._save()
-
-    def get(self, key: str, epochs: int) -> Outcome | None:
-        return self._outcomes.get((key, epochs))
-
-    def put(self, key: str, epochs: int, outcome: Outcome) -> None:
-        self._outcomes[key, epochs] = outcome
-        self._save()
-
-    def _load(self) -> None:
-        saved = storage.load(self.folder, STORAGE_KIND)
+            return
+        saved = storage.load(folder, STORAGE_KIND)
         try:
             for number, record in enumerate(saved.settings["records"]):
                 outcome = Outcome(np.array(saved.arrays[str(number)]), float(record["seconds"]))
                 if outcome.sums.ndim != 1 or outcome.sums.dtype != np.float64:
                     raise ValueError("a result")
-                self._outcomes[record["key"], record["epochs"]] = outcome
+                self.outcomes[record["key"], record["epochs"]] = outcome
         except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f'"{self.folder}" is damaged: {error} is missing or wrong; delete it') from None
+            raise StorageError(f'"{folder}" is damaged: {error} is missing or wrong; delete it') from None
+        storage.clear_up(folder)  # a tuning that was at its end saves nothing more
+
+    def put(self, key: str, epochs: int, outcome: Outcome) -> None:
+        self.outcomes[key, epochs] = outcome
+        self._save()
 
     def _save(self) -> None:
         records = [
             {"key": key, "epochs": epochs, "seconds": outcome.seconds}
-            for (key, epochs), outcome in self._outcomes.items()
+            for (key, epochs), outcome in self.outcomes.items()
         ]
-        arrays = {str(number): outcome.sums for number, outcome in enumerate(self._outcomes.values())}
+        arrays = {str(number): outcome.sums for number, outcome in enumerate(self.outcomes.values())}
         storage.save(self.folder, STORAGE_KIND, {"records": records}, arrays)
-
-    def checkpoint(self, key: str) -> Path:
-        """The folder for the checkpoint of a candidate's fit."""
-        return self.folder / f"run-{key}"
-
-    def delete_checkpoints(self, keep: Collection[str]) -> None:
-        """Delete the checkpoints of all candidates but these."""
-        for folder in self.folder.glob("run-*"):
-            if folder.name.removeprefix("run-") not in keep:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 class Race:
@@ -164,16 +96,12 @@ class Race:
         self.grid = grid
         self.outcomes: dict[Candidate, dict[int, Outcome]] = {}
         self.rungs = rungs(1 if training.engine == "reference" else training.epochs, len(grid.candidates))
+        self.last_rung = self.rungs[-1]  # the epochs of a complete fit
         self._tokens, self._training, self._results = tokens, training, results
         self._progress, self._quiet = progress, quiet
         self._keys: dict[Candidate, str] = {}
-        self._epochs_done, self._epochs_planned = 0, planned_epochs(self.rungs, len(grid.candidates))
-        self.judge = Judge.of(tokens, self._problem(grid.candidates[0], quiet=quiet), training.seed)
-
-    @property
-    def last_rung(self) -> int:
-        """The epochs of a complete fit."""
-        return self.rungs[-1]
+        self._epochs_done, self.epochs_planned = 0, planned_epochs(self.rungs, len(grid.candidates))
+        self.text = HeldOutText.of_problem(tokens, self._problem(grid.candidates[0], quiet=quiet), training.seed)
 
     def run(self) -> Candidate:
         """The best of the candidates that have run to the end."""
@@ -184,53 +112,54 @@ class Race:
             if not any(np.isfinite(self.outcomes[candidate][rung].sums).all() for candidate in alive):
                 raise InputError(f"training diverged with every strength: lower rate={self._training.rate}")
             if place > 0 or rung == self.last_rung:  # after the first rung it is too early to extend the grid
-                alive += self._extend_grid(alive, rung)
+                self._extend_grid(alive, rung)
             if place > 0 and rung == self.rungs[-2]:
-                alive += self._resume_neighbors(alive, rung)
+                self._resume_neighbors(alive, rung)
             if rung != self.last_rung:
                 alive = self.ranked(alive, rung)[: survivors(len(self.grid.candidates), place + 1, len(self.rungs))]
         return self.ranked(alive, self.last_rung)[0]
 
-    def _resume_neighbors(self, alive: list[Candidate], rung: int) -> list[Candidate]:
+    def _resume_neighbors(self, alive: list[Candidate], rung: int) -> None:
         """Bring neighbors of the best that were dropped to this rung, before it is decided who runs to the end.
 
-        At the first rung strong priors look too good, since little has to be learnt. This may take half of the epochs
-        of a fit.
+        At the first rung strong priors look too good, since little has to be learnt.
         """
-        budget = self._epochs_done + (self.last_rung - self.rungs[0]) // 2
-        added: list[Candidate] = []
+        budget = self._epochs_done + (self.last_rung - self.rungs[0]) // 2  # about half of the epochs of a fit
         while True:
-            best = self.ranked([*alive, *added], rung)[0]
+            best = self.ranked(alive, rung)[0]
             dropped = [other for other in self.grid.neighbors(best) if rung not in self.outcomes[other]]
             affordable = [one for one in dropped if self._epochs_done + rung - max(self.outcomes[one]) <= budget]
             if not affordable:
-                return added
-            added.append(max(affordable, key=lambda other: self.compare(other, best)[0]))
-            self.advance(added[-1], rung)
+                return
+            alive.append(max(affordable, key=lambda other: self.compare(other, best)[0]))
+            self.advance(alive[-1], rung)
 
-    def _extend_grid(self, alive: list[Candidate], rung: int) -> list[Candidate]:
-        """New candidates, as long as the best is at an end of an "auto" grid and clearly better than its neighbors."""
-        added: list[Candidate] = []
+    def _extend_grid(self, alive: list[Candidate], rung: int) -> None:
+        """Add candidates as long as the best is at an end of an "auto" grid and clearly better than its neighbors."""
         while True:
-            best = self.ranked([*alive, *added], rung)[0]
+            best = self.ranked(alive, rung)[0]
             differences = [self.compare(best, other) for other in self.grid.neighbors(best)]
             if not differences or any(difference <= error for difference, error in differences):
-                return added
+                return
             new = [one for name in self.grid.ends(best) if (one := self.grid.extend(best, name))]
             if not new:
-                return added
+                return
             for candidate in new:
-                self._epochs_planned += rung
+                self.epochs_planned += rung
                 self.advance(candidate, rung)
-            added += new
+            alive.extend(new)
 
     def ranked(self, candidates: Iterable[Candidate], rung: int) -> list[Candidate]:
         """Candidates by their held-out likelihood at a rung, best first; of equals the simpler one."""
 
         def worth(candidate: Candidate) -> tuple[float, float]:
-            return self.judge.mean(self.outcomes[candidate][rung].sums)[0], self.grid.simplicity(candidate)
+            return self.mean(self.outcomes[candidate][rung].sums)[0], self.grid.simplicity(candidate)
 
         return sorted(candidates, key=worth, reverse=True)
+
+    def mean(self, sums: Floats) -> tuple[float, float]:
+        """The mean per token of sums by document, and its standard error; −∞ where training diverged."""
+        return self.text.mean_per_token(sums) if np.isfinite(sums).all() else (-math.inf, math.nan)
 
     def compare(self, one: Candidate, two: Candidate) -> tuple[float, float]:
         """How much better one is per token, after as many epochs as both have run, and the standard error."""
@@ -238,40 +167,47 @@ class Race:
         first, second = self.outcomes[one][rung].sums, self.outcomes[two][rung].sums
         if one is two or not np.isfinite(second).all():
             return 0.0, 0.0
-        return self.judge.mean(first - second)
+        return self.mean(first - second)
+
+    def is_within_error(self, candidate: Candidate, best: Candidate) -> bool:
+        """Whether a candidate is within one standard error of the best."""
+        difference, error = self.compare(candidate, best)
+        return difference >= -error
 
     def advance(self, candidate: Candidate, rung: int) -> None:
         """Run a candidate up to a rung, and judge it there and at all rungs before."""
-        outcomes = self.outcomes.setdefault(candidate, {})
+        outcomes, key = self.outcomes.setdefault(candidate, {}), self.key(candidate)
         for epochs in (number for number in self.rungs if number <= rung and number not in outcomes):
-            key = self.key(candidate)
-            outcome = self._results.get(key, epochs)
-            if outcome is None:
+            if (key, epochs) not in self._results.outcomes:
                 started = time.monotonic()
                 try:
-                    sums = self.judge(self.fit(candidate, epochs))
+                    sums = self.text.log_likelihoods({"the fit": self.fit(candidate, epochs)})["the fit"]
                 except DivergedError:
                     say(f"training diverged with {self.grid.describe(candidate)}", quiet=self._quiet)
-                    sums = np.full(len(self.judge.lengths), -np.inf)
-                outcome = Outcome(sums, time.monotonic() - started)
-                self._results.put(key, epochs, outcome)
+                    sums = np.full(len(self.text.lengths), -np.inf)
+                self._results.put(key, epochs, Outcome(sums, time.monotonic() - started))
             self._epochs_done += epochs - max(outcomes, default=0)
-            outcomes[epochs] = outcome
+            outcomes[epochs] = self._results.outcomes[key, epochs]
 
     def fit(self, candidate: Candidate, epochs: int | None = None) -> Embeddings:
         """The fit of a candidate after some epochs, or complete; it resumes from its checkpoint."""
-        training = replace(self._training, checkpoint=self._results.checkpoint(self.key(candidate)))
+        training = replace(self._training, checkpoint=self._checkpoint(candidate))
         before = max(self.outcomes.get(candidate, {}), default=0)
 
         def report(share: float, message: str) -> None:
             done = self._epochs_done + max(share * self.last_rung - before, 0.0)
-            self._progress.update(min(done / self._epochs_planned, 1.0), f"{self.grid.describe(candidate)}: {message}")
+            self._progress.update(min(done / self.epochs_planned, 1.0), f"{self.grid.describe(candidate)}: {message}")
 
-        return fit_tokens(candidate.model, self._tokens, training, epochs, report=report, quiet=True)
+        return Estimation(candidate.model, self._tokens, training, quiet=True, report=report).run(epochs)
 
-    def finish(self, chosen: Candidate) -> None:
-        """Keep the checkpoint of the chosen candidate only."""
-        self._results.delete_checkpoints(keep=[self.key(chosen)])
+    def delete_checkpoints(self, keep: Candidate) -> None:
+        """Delete the checkpoints of all candidates but one."""
+        for folder in self._results.folder.glob("run-*"):
+            if folder != self._checkpoint(keep):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _checkpoint(self, candidate: Candidate) -> Path:
+        return self._results.folder / f"run-{self.key(candidate)}"
 
     def key(self, candidate: Candidate) -> str:
         """The hash of all that a candidate's fit depends on."""
@@ -288,22 +224,14 @@ class Race:
 
 
 def rungs(epochs: int, candidates: int) -> list[int]:
-    """The numbers of epochs after which candidates are compared: from a fifth of them to all, one for every halving.
-
-    >>> rungs(5, 6), rungs(10, 2), rungs(1, 6)
-    ([1, 3, 5], [10], [1])
-    """
+    """The numbers of epochs after which candidates are compared: from a fifth of them to all, one for every halving."""
     halvings = math.ceil(math.log2(max(candidates / FINALISTS, 1)))
     places = np.linspace(FIRST_RUNG * epochs, epochs, halvings + 1) if halvings else np.array([epochs])
     return sorted({max(1, round(place)) for place in places.tolist()})
 
 
 def survivors(candidates: int, place: int, of: int) -> int:
-    """The number of candidates that run to the rung at a place.
-
-    >>> [survivors(6, place, 3) for place in range(3)], [survivors(36, place, 5) for place in range(5)]
-    ([6, 3, 2], [36, 17, 8, 4, 2])
-    """
+    """The number of candidates that run to the rung at a place."""
     if of == 1 or candidates <= FINALISTS:
         return candidates
     share: float = (FINALISTS / candidates) ** (place / (of - 1))
@@ -311,10 +239,6 @@ def survivors(candidates: int, place: int, of: int) -> int:
 
 
 def planned_epochs(rungs: list[int], candidates: int) -> int:
-    """The epochs of all runs together, unless the grid is extended.
-
-    >>> planned_epochs([1, 3, 5], 6)
-    16
-    """
+    """The epochs of all runs together, unless the grid is extended."""
     steps = [later - before for before, later in zip([0, *rungs], rungs)]
     return sum(step * survivors(candidates, place, len(rungs)) for place, step in enumerate(steps))

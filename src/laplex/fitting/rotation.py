@@ -13,7 +13,7 @@ of a vector, whose numbers are taken as independent, become the diagonal of Wᵀ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,13 +34,12 @@ def align(a: Embeddings, b: Embeddings, words: Sequence[str] | None = None, *, q
     """The first vectors, rotated (perhaps reflected) so that the words of both are closest to the second.
 
     It is one rotation for all languages, slices and contexts of `a`, so that nothing changes among them. Slices are
-    matched by their values, or all with the only slice of `b`; languages by their names.
+    matched by their values, or all with the only slice of `b`; languages by their names. Vectors of zeros are ignored.
 
     Args:
         a: The Embeddings to rotate.
         b: The Embeddings to rotate them onto.
-        words: The words that should be close, by default all that both have. Words with a vector of zeros, since they
-            do not occur, are ignored.
+        words: The words that should be close, by default all that both have.
         quiet: Print nothing.
 
     Returns:
@@ -51,8 +50,7 @@ def align(a: Embeddings, b: Embeddings, words: Sequence[str] | None = None, *, q
     """
     if a.dimensions != b.dimensions:
         raise InputError(f"{a.dimensions} dimensions cannot be rotated onto {b.dimensions}")
-    if isinstance(words, str):
-        raise InputError(f'words is a list of words: write words=["{words}"]')
+    _check_list(words)
     count, x, z = _shared(a, b, words)
     if len(x) < a.dimensions:
         raise InputError(
@@ -65,7 +63,6 @@ def align(a: Embeddings, b: Embeddings, words: Sequence[str] | None = None, *, q
     cosine = float(np.mean(np.sum(aligned * z, 1) / lengths))
     of = "" if words is None else f" of {len(set(words)):,}"
     say(f"rotated by {count:,}{of} words, {len(x):,} vectors; their mean cosine is {cosine:.3f}", quiet=quiet)
-    _say_anchored(a, quiet)
     return rotated(a, matrix, {"name": "align", "words": count, "vectors": len(x), "cosine": cosine}, quiet=quiet)
 
 
@@ -87,7 +84,7 @@ def normalize_rotation(fitted: Embeddings, words: Sequence[str] | None = None, *
     Example:
         lx.normalize_rotation(fitted).to_frame()
     """
-    x = np.concatenate(list(_word_vectors(fitted, words))).astype(np.float64)
+    x = _word_vectors(fitted, words).astype(np.float64)
     spread, axes = np.linalg.eigh(x.T @ x)
     spread, axes = spread[::-1], axes[:, ::-1]
     if len(x) < fitted.dimensions or spread[-1] <= len(x) * np.finfo(np.float32).eps ** 2 * spread[0]:
@@ -100,7 +97,6 @@ def normalize_rotation(fitted: Embeddings, words: Sequence[str] | None = None, *
         axis = int(equal[0])
         say(f"words spread alike on axes {axis} and {axis + 1}: these are not determined by them", quiet=quiet)
     signs = np.where(((x @ axes) ** 3).sum(0) < 0, -1.0, 1.0)
-    _say_anchored(fitted, quiet)
     record = {"name": "principal axes", "vectors": len(x), "spread": (spread / spread.sum()).tolist()}
     return rotated(fitted, axes * signs, record, quiet=quiet)
 
@@ -111,55 +107,49 @@ def rotation(source: NDArray[Any], target: NDArray[Any]) -> Floats:
     return matrix
 
 
-def rotated(embeddings: Embeddings, matrix: Floats, record: dict[str, Any], *, quiet: bool = False) -> Embeddings:
+def rotated(fitted: Embeddings, matrix: Floats, record: dict[str, Any], *, quiet: bool = False) -> Embeddings:
     """All vectors times an orthogonal matrix (D, D), with their deviations; `record` is kept in the settings."""
-    theta = np.empty_like(embeddings.theta)
-    spread = None if embeddings.spread is None else np.empty_like(embeddings.spread)
+    theta, graph = np.empty_like(fitted.theta), fitted.graph
+    spread = None if fitted.spread is None else np.empty_like(fitted.spread)
     with bar("rotating", quiet=quiet) as progress:
         for start in range(0, len(theta), VECTORS_PER_BATCH):
             rows = np.s_[start : start + VECTORS_PER_BATCH]
-            theta[rows] = embeddings.theta[rows].astype(np.float64) @ matrix
-            if spread is not None and embeddings.spread is not None:
-                spread[rows] = np.sqrt(embeddings.spread[rows].astype(np.float64) ** 2 @ matrix**2)
+            theta[rows] = fitted.theta[rows].astype(np.float64) @ matrix
+            if spread is not None and fitted.spread is not None:
+                spread[rows] = np.sqrt(fitted.spread[rows].astype(np.float64) ** 2 @ matrix**2)
             progress.update((start + VECTORS_PER_BATCH) / len(theta))
-    graph = embeddings.graph
     if len(graph.targets):
         graph = replace(graph, targets=graph.targets @ matrix)
-    return Embeddings(
-        embeddings.rows,
-        theta,
-        embeddings.slot,
-        embeddings.counts,
-        graph,
-        {**embeddings.settings, "rotation": record},
-        list(embeddings.history.to_dict("records")),  # type: ignore[arg-type]
-        spread,
-        embeddings.slice_covariance,
-    )
-
-
-def _say_anchored(embeddings: Embeddings, quiet: bool) -> None:
-    if len(embeddings.graph.targets):
         say(
             "the axes of these vectors are those of the fixed ones that an Anchor drew them to: rotated, both stay "
             "together, but neither lies on the axes of the original file any more",
             quiet=quiet,
         )
+    settings = {**fitted.settings, "rotation": record}
+    history: list[dict[str, Any]] = fitted.history.to_dict("records")  # type: ignore[assignment]
+    return Embeddings(
+        fitted.rows, theta, fitted.slot, fitted.counts, graph, settings, history, spread, fitted.slice_covariance
+    )
 
 
-def _word_vectors(fitted: Embeddings, words: Sequence[str] | None) -> Iterator[NDArray[np.float32]]:
-    """For each language and slice: the vectors of the chosen words, without those that are zero."""
+def _check_list(words: Sequence[str] | None) -> None:
     if isinstance(words, str):
         raise InputError(f'words is a list of words: write words=["{words}"]')
+
+
+def _word_vectors(fitted: Embeddings, words: Sequence[str] | None) -> NDArray[np.float32]:
+    """(N, D) The vectors of the chosen words in all languages and slices, without those that are zero."""
+    _check_list(words)
     vocabularies = fitted.rows.vocabularies
     for word in words or ():
         if word not in fitted:
             vocabularies[0][word]  # raises, and names similar words
+    blocks = []
     for index, vocabulary in enumerate(vocabularies):
-        ids = None if words is None else [vocabulary[word] for word in dict.fromkeys(words) if word in vocabulary]
-        for slice in range(len(fitted.rows.slices)):
-            block = fitted.block(index, slice) if ids is None else fitted.take(ids, index, slice)
-            yield block[block.any(1)]
+        ids = vocabulary.ids(list(vocabulary if words is None else dict.fromkeys(words)))
+        chosen = ids[ids >= 0].tolist()
+        blocks += [fitted.take(chosen, index, slice) for slice in range(len(fitted.rows.slices))]
+    return np.concatenate([block[block.any(1)] for block in blocks])
 
 
 def _shared(
@@ -168,14 +158,12 @@ def _shared(
     """The number of words that both have, and their vectors in both, in the languages and slices of both."""
     count = 0
     first, second = [np.empty((0, a.dimensions), np.float32)], [np.empty((0, b.dimensions), np.float32)]
-    for name in a.languages:
-        if name not in b.languages:
-            continue
+    for name in [name for name in a.languages if name in b.languages]:
         one, two = a.languages.index(name), b.languages.index(name)
         here, there = a.rows.vocabularies[one], b.rows.vocabularies[two]
         common = [word for word in (here if words is None else dict.fromkeys(words)) if word in here and word in there]
         count += len(common)
-        left, right = [here[word] for word in common], [there[word] for word in common]
+        left, right = here.ids(common).tolist(), there.ids(common).tolist()
         for slice, other in _same_slices(a, b):
             x, z = a.take(left, one, slice), b.take(right, two, other)
             known = x.any(1) & z.any(1)

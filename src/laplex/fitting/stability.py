@@ -8,7 +8,7 @@ what another sample of text would show. S slices, n words asked for, V words, k 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
-from laplex.fitting.fit import fit
+from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
-from laplex.fitting.training import Training, as_tokens, check_no_checkpoint, split_token_options
+from laplex.fitting.training import Training, tokens_for_fits
 from laplex.model.graph import Graph
 from laplex.model.model import Model
 from laplex.model.priors.prior import Prior
@@ -61,8 +61,7 @@ def stability(
         top: Return only this number of least stable words.
         language: The language, if there are several.
         quiet: Print nothing.
-        **training: Options of `lx.fit`. Seeds count up from `seed`; unless `holdout` says otherwise, nothing is held
-            out, so that fits differ by the seed alone.
+        **training: Options of `lx.fit`. Seeds count up from `seed`; nothing is held out unless `holdout` says so.
 
     Returns:
         The least stable words first: word, slice, count, the mean "overlap" of two fits, and that of the pairs of fits
@@ -72,18 +71,15 @@ def stability(
         lx.stability(model, corpus, refits=5, words=["health", "freedom"], min_count=20)
     """
     refits = check_int("refits", refits, 2)
-    token_options, rest = split_token_options(training)
-    check_no_checkpoint(rest)
+    tokens, rest = tokens_for_fits(corpus, training, quiet)
     options = {"holdout": 0.0} | rest
     first = options.pop("seed", 1)
-    tokens = as_tokens(corpus, token_options, quiet)
-    comparison: _Comparison | None = None
     for number in range(refits):
         say(f"fit {number + 1} of {refits}, from seed {first + number}", quiet=quiet)
         fitted = fit(model, tokens, seed=first + number, quiet=quiet, **options)
-        comparison = comparison or _Comparison([fitted], words, k, language)
+        if number == 0:
+            comparison = _Comparison([fitted], words, k, language)
         comparison.add(fitted, quiet)
-    assert comparison is not None
     return comparison.table(top, 0)
 
 
@@ -123,15 +119,10 @@ def agreement(
 
 
 def refitted(
-    fitted: Embeddings,
-    seeds: Iterable[int],
-    *,
-    tokens: Tokens | None = None,
-    threads: int | None = None,
-    quiet: bool = False,
+    fitted: Embeddings, seeds: Iterable[int], *, threads: int | None = None, quiet: bool = False
 ) -> Iterator[Embeddings]:
-    """Fit the model of Embeddings to its text again, from other seeds; `tokens` is the text, if it has moved."""
-    tokens = tokens_of(fitted, tokens)
+    """Fit the model of Embeddings to its text again, from other seeds."""
+    tokens = tokens_of(fitted)
     if fitted.slice_covariance is not None:
         raise InputError('stability fits a model again, which it cannot if absent="filled": fit it with absent="kept"')
     saved = fitted.settings["model"]  # that of an older version has fewer fields
@@ -161,8 +152,8 @@ def by_frequency(table: pd.DataFrame) -> pd.DataFrame:
     if not {"count", "overlap"} <= set(table.columns):
         raise InputError(f"this table has the columns {quote(table.columns)}, and needs count and overlap")
     known = table[table["overlap"].notna()]
-    band = np.searchsorted(COUNT_BANDS, known["count"], "right")
     rows = []
+    band = np.searchsorted(COUNT_BANDS, known["count"], "right")
     for number in np.unique(band).tolist():
         overlap = known["overlap"][band == number]
         limits = (COUNT_BANDS[number - 1], COUNT_BANDS[number] - 1) if number else (0, 0)
@@ -178,22 +169,14 @@ class _SavedPrior(Prior):
     slot: NDArray[np.int32]
 
     def graph(self, rows: Rows) -> Graph:
+        full, size = self.full, len(rows)
         first = np.unique(self.slot, return_index=True)[1]
-        tied = np.setdiff1d(np.arange(len(rows)), first)
-        ends = np.concatenate([first, len(rows) + np.arange(len(self.full.targets))])
-        diagonal = np.zeros(len(rows))
-        diagonal[first] = self.full.diagonal
-        joined = Graph.of(
-            len(rows),
-            ends[self.full.first],
-            ends[self.full.second],
-            self.full.weight,
-            sign=self.full.sign,
-            directed=self.full.directed,
-            diagonal=diagonal,
-            targets=self.full.targets,
-        )
-        return joined + Graph.of(len(rows), tied, first[self.slot[tied]], np.inf)
+        tied = np.setdiff1d(np.arange(size), first)
+        ends = np.concatenate([first, size + np.arange(len(full.targets))])
+        diagonal = np.zeros(size)
+        diagonal[first] = full.diagonal
+        joined = replace(full, first=ends[full.first], second=ends[full.second], diagonal=diagonal, names=None)
+        return joined + Graph.of(size, tied, first[self.slot[tied]], np.inf)
 
 
 class _Comparison:
@@ -207,6 +190,7 @@ class _Comparison:
     ) -> None:
         k = check_int("k", k)
         first, *others = fits
+        self.language, self.columns, self.named = language, first.columns, words is not None
         for other in others:
             if other.columns != first.columns:
                 one, two = quote(first.columns) or "nothing", quote(other.columns) or "nothing"
@@ -214,12 +198,9 @@ class _Comparison:
         slices = first.rows.slices
         vocabularies = [fitted.rows.vocabularies[fitted.language(language)] for fitted in fits]
         common = set(vocabularies[0]).intersection(*vocabularies[1:])
-        for fitted in fits if words is not None else ():
+        for fitted in fits if self.named else ():
             fitted.ids(as_list(words), fitted.language(language))  # raises if a word is missing
-        self.language = language
-        self.columns = first.columns
         self.keys = [key for key in slices.keys if all(key in other.rows.slices.keys for other in others)]
-        self.named = words is not None
         requested = dict.fromkeys(vocabularies[0] if words is None else as_list(words))
         self.words = [word for word in requested if word in common]
         self.k = min(k, *(len(vocabulary) - 1 for vocabulary in vocabularies))
@@ -236,7 +217,7 @@ class _Comparison:
         language = fitted.language(self.language)
         vocabulary = fitted.rows.vocabularies[language]
         number = np.array([self.numbers.setdefault(word, len(self.numbers)) for word in vocabulary])
-        ids = np.array([vocabulary[word] for word in self.words])
+        ids = vocabulary.ids(self.words)
         neighbors = np.empty((len(self.keys), len(ids), self.k), np.int64)
         with bar("neighbors", quiet=quiet) as progress:
             for place, key in enumerate(self.keys):

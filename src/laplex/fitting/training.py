@@ -24,8 +24,7 @@ class Training:
     """How a model is computed. None of it changes what is estimated.
 
     Attributes:
-        engine: "cpu" (Numba, all cores), "torch" (a GPU), "reference" (exact L-BFGS, for small problems), or "auto": a
-            GPU if there is one, else the CPU.
+        engine: "cpu" (Numba), "torch" (a GPU), "reference" (exact, for small problems) or "auto": a GPU, else the CPU.
         epochs: The number of passes over the text.
         threads: The number of threads, all cores by default; with one, the same seed gives the same bytes.
         rate: The first step size, which falls linearly. By default 0.13 for CBOW, 0.37 for SGNS.
@@ -37,9 +36,8 @@ class Training:
         block: The number of tokens that are read together: by default 8 for CBOW (32 for the engine "torch"), and 16
             for SGNS, which on the CPU reads up to 6 more, to fill its windows to multiples of eight.
         drawn: The number of negatives that are drawn for a block, by default as many as it has tokens.
-        rotate: Estimate languages separately in the first epoch, then rotate them onto each other once, before the
-            prior joins them. "auto": if the prior joins languages and there are two epochs or more. Not for the
-            reference engine.
+        rotate: Estimate languages separately in the first epoch, then rotate them onto each other before the prior
+            joins them. "auto": if it does and there are two epochs or more. Not for the reference engine.
         inference: "map" for the vectors of highest posterior density; "variational" for the mean and the standard
             deviation of each number in each vector, found from there by as many passes again.
         device: For the engine "torch": "cuda", "mps" or "cpu", by default the best available.
@@ -132,8 +130,10 @@ def as_tokens(corpus: Corpus | Tokens, token_options: Mapping[str, Any], quiet: 
     return Tokens.of(corpus, quiet=quiet, **token_options)
 
 
-def check_no_checkpoint(options: Mapping[str, Any]) -> None:
-    """Raise if a checkpoint is given to a function that fits several models."""
+def tokens_for_fits(corpus: Corpus | Tokens, options: Mapping[str, Any], quiet: bool) -> tuple[Tokens, dict[str, Any]]:
+    """The tokens, and the other options, of a function that fits several models; a checkpoint is of one alone."""
     training = options.get("training")
     if options.get("checkpoint") is not None or (training is not None and training.checkpoint is not None):
         raise InputError("a checkpoint is of one fit, and here there are several: leave it out")
+    token_options, rest = split_token_options(options)
+    return as_tokens(corpus, token_options, quiet), rest

@@ -1,14 +1,10 @@
-"""Tuning: the strengths of a prior are chosen by how well they predict held-out documents.
-
-Two candidates are compared after as many epochs as both have run, document by document: the standard error is that of
-the difference, over held-out documents.
-"""
+"""Tuning: the strengths of a prior are chosen by how well they predict held-out documents."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -19,7 +15,7 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.fitting.grid import Candidate, Grid, Values
-from laplex.fitting.race import Race, Results, planned_epochs
+from laplex.fitting.race import Race, Results
 from laplex.fitting.training import Training, as_tokens, split_token_options
 from laplex.model.likelihoods import Likelihood
 from laplex.model.model import Model
@@ -40,9 +36,8 @@ class Tuning:
     """Strengths chosen by held-out text: the result of `lx.tune`.
 
     Attributes:
-        table: A row for each candidate: its strengths; the held-out `log_likelihood` per token after `epochs` epochs;
-            the `difference` to the best after the same number of epochs, with its standard error `se` over documents;
-            the `seconds` it took; and which was `chosen`.
+        table: A row for each candidate: its strengths, the held-out `log_likelihood` per token after `epochs` epochs,
+            the `difference` to the best after as many, its standard error `se`, the `seconds`, and which was `chosen`.
         model: The model with the chosen strengths.
         fitted: Its fit to all but the held-out documents: what `lx.fit` gives with the same options.
         names: The names of the strengths that were tuned.
@@ -141,17 +136,18 @@ def tune(
     if not training.holdout:
         share = HELD_OUT_TOKENS / max(len(tokens), 1)
         training = replace(training, holdout=min(MAX_HOLDOUT, max(MIN_HOLDOUT, share)))
-    with _folder(checkpoint) as folder, bar("tuning", quiet=quiet) as progress:
-        race = Race(candidates, tokens, training, Results(folder), progress, quiet)
-        cost = planned_epochs(race.rungs, len(candidates.candidates)) / race.last_rung
+    folder = atomic.scratch() if checkpoint is None else nullcontext(Path(checkpoint))
+    with folder as path, bar("tuning", quiet=quiet) as progress:
+        race = Race(candidates, tokens, training, Results(path), progress, quiet)
+        cost = race.epochs_planned / race.last_rung
         say(f"{len(candidates.candidates)} candidates, about the time of {cost:.1f} fits", quiet=quiet)
         best = race.run()
         chosen = choose(race, best, rule)
         fitted = race.fit(chosen)
-        race.finish(chosen)
+        race.delete_checkpoints(keep=chosen)
     for name in candidates.ends(best):
         say(f"the best {name}, {candidates.labels(best)[name]:g}, is at the end of what was tried", quiet=quiet)
-    table, lengths = _tabulate(race, best, chosen), race.judge.lengths
+    table, lengths = _tabulate(race, best, chosen), race.text.lengths
     return Tuning(table, chosen.model, fitted, candidates.names, rule, len(lengths), int(lengths.sum()))
 
 
@@ -173,30 +169,14 @@ def _training(model: Model, training: Training | None, holdout: float | None, op
     return training.with_defaults(Likelihood.of(model.likelihood))
 
 
-@contextmanager
-def _folder(checkpoint: str | os.PathLike[str] | None) -> Iterator[Path]:
-    if checkpoint is not None:
-        yield Path(checkpoint)
-        return
-    with atomic.scratch() as folder:
-        yield folder
-
-
 def choose(race: Race, best: Candidate, rule: Rule) -> Candidate:
     """The best, or the simplest within one standard error of it; both are run to the end before it is chosen."""
-
-    def is_within_error(candidate: Candidate) -> bool:
-        difference, error = race.compare(candidate, best)
-        return difference >= -error
-
-    if rule == "best":
-        return best
     simplicity = race.grid.simplicity
-    simpler = [candidate for candidate in race.outcomes if simplicity(candidate) > simplicity(best)]
+    simpler = [one for one in race.outcomes if rule == "one-se" and simplicity(one) > simplicity(best)]
     for candidate in sorted(simpler, key=simplicity, reverse=True):
-        if is_within_error(candidate):
+        if race.is_within_error(candidate, best):
             race.advance(candidate, race.last_rung)
-            if is_within_error(candidate):
+            if race.is_within_error(candidate, best):
                 return candidate
     return best
 
@@ -204,18 +184,15 @@ def choose(race: Race, best: Candidate, rule: Rule) -> Candidate:
 def _tabulate(race: Race, best: Candidate, chosen: Candidate) -> pd.DataFrame:
     """A row for each candidate, by strength."""
     rows = []
-    for candidate in sorted(race.outcomes, key=lambda one: one.strengths):
-        outcomes = race.outcomes[candidate]
+    for candidate, outcomes in sorted(race.outcomes.items(), key=lambda item: item[0].strengths):
         difference, error = race.compare(candidate, best)
-        rows.append(
-            race.grid.labels(candidate)
-            | {
-                "log_likelihood": race.judge.mean(outcomes[max(outcomes)].sums)[0],
-                "difference": difference,
-                "se": error,
-                "epochs": max(outcomes),
-                "seconds": sum(outcome.seconds for outcome in outcomes.values()),
-                "chosen": candidate is chosen,
-            }
-        )
+        results = {
+            "log_likelihood": race.mean(outcomes[max(outcomes)].sums)[0],
+            "difference": difference,
+            "se": error,
+            "epochs": max(outcomes),
+            "seconds": sum(outcome.seconds for outcome in outcomes.values()),
+            "chosen": candidate is chosen,
+        }
+        rows.append(race.grid.labels(candidate) | results)
     return pd.DataFrame(rows)

@@ -19,7 +19,7 @@ import numpy as np
 
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError, StorageError
-from laplex.fitting.fit import fit
+from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.units import Floats
 from laplex.model.model import Model
