@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from laplex.engines.sampling import cut
 from laplex.model.problem import Problem
 
 CHUNK_TOKENS = 20_000  # of neighboring documents that stay together
@@ -40,9 +41,7 @@ class Pieces:
         self._device = device
         self._group = group
         self._batch = max(group, batch // group * group)
-        begins = np.arange(0, problem.offsets[-1], min(CHUNK_TOKENS, piece))
-        edges = np.unique(np.searchsorted(problem.offsets, begins))
-        self._chunks = np.stack([edges, np.append(edges[1:], len(problem.offsets) - 1)], axis=1)
+        self._chunks = cut(problem.offsets, min(CHUNK_TOKENS, piece))
         self.count = min(max(1, round(int(problem.offsets[-1]) / piece)), len(self._chunks))
         self._keep = torch.from_numpy(problem.keep).to(device)
 
@@ -88,11 +87,11 @@ class Pieces:
         vocabulary = vocabulary_end - vocabulary_start
         of_groups = [array[of_group] for array in (word_start, vocabulary_start, vocabulary)]
         batches = []
-        for begin in (shuffle.permutation(positions // size) * size).tolist():
-            end = begin + size
-            around = slice(begin, end + 2 * window)
-            groups = (array[begin // group : end // group] for array in of_groups)
-            own = words[begin + window : end + window]
+        for first in (shuffle.permutation(positions // size) * size).tolist():
+            end = first + size
+            around = slice(first, end + 2 * window)
+            groups = (array[first // group : end // group] for array in of_groups)
+            own = words[first + window : end + window]
             batches.append(TokenBatch(own, contexts[around], degrees[around], *groups))
         return len(word), batches
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.engines import kernels
-from laplex.engines.sampling import AliasTables, TokenArrays, Visits, count_visits
+from laplex.engines.sampling import AliasTables, TokenArrays, Visits, count_visits, cut
 from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_zeros, edge_ends
 from laplex.model.problem import Problem
 from laplex.runtime.distributed import Communicator
@@ -53,17 +53,15 @@ class Cpu(Engine):
         self._kernel, joins_windows = problem.likelihood.kernel(self.kernel_table, self.setting)
         self._block = block + (-2 * problem.window % 8 if joins_windows else 0)  # dense products are of 8 rows each
         self._negatives_per_block = negatives_per_block
-        text = TokenArrays.of(problem)
-        self.visits = count_visits(problem, self._block, negatives_per_block, communicator, text)
+        self.visits = count_visits(problem, self._block, negatives_per_block, communicator)
         self._row_state = aligned_zeros(len(state.memory), 4)
         parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
         edges = _divide_prior(problem, self.visits, self._row_state)
         lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)
+        text = TokenArrays.of(problem)
         self._arguments: tuple[object, ...] = lanes, text, AliasTables.of(problem), parameters, edges
         self._segments = text.segments
-        begins = np.arange(0, problem.offsets[-1], min(piece or PIECE, PIECE))
-        firsts = np.unique(np.searchsorted(self._segments.offsets, begins))
-        self._pieces = np.stack([firsts, np.append(firsts[1:], len(self._segments.document))], axis=1)
+        self._pieces = cut(self._segments.offsets, min(piece or PIECE, PIECE))
         self.pieces = len(self._pieces)
 
     def compile(self) -> None:

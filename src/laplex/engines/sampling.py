@@ -41,6 +41,12 @@ class Segments(NamedTuple):
         return cls(np.append(begin, offsets[-1]), document, parts[document] == 1)
 
 
+def cut(offsets: Ints, tokens: int) -> Ints:
+    """(n, 2) The first and the end of each run of documents or segments with about as many tokens."""
+    firsts = np.unique(np.searchsorted(offsets, np.arange(0, offsets[-1], tokens)))
+    return np.stack([firsts, np.append(firsts[1:], len(offsets) - 1)], axis=1)
+
+
 class TokenArrays(NamedTuple):
     """The tokens of all documents, and where the rows and the vocabulary of each document begin."""
 
@@ -73,16 +79,12 @@ class Visits:
 
 
 def count_visits(
-    problem: Problem,
-    block: int,
-    negatives_per_block: int,
-    communicator: Communicator | None = None,
-    text: TokenArrays | None = None,
+    problem: Problem, block: int, negatives_per_block: int, communicator: Communicator | None = None
 ) -> Visits:
     """Expected visits after subsampling, if each block of a segment samples `negatives_per_block` negatives."""
     communicator = communicator or Communicator()
     reads, blocks = np.zeros(problem.parameters), np.zeros(len(problem.offsets) - 1)
-    _count_reads(text or TokenArrays.of(problem), problem.slot, block, reads, blocks)
+    _count_reads(TokenArrays.of(problem), problem.slot, block, reads, blocks)
     draws = np.zeros(problem.parameters)
     slices, place = _slices(problem)
     samples = negatives_per_block * np.bincount(place, blocks)

@@ -46,29 +46,23 @@ def matchings(first: Ints, second: Ints, size: int) -> list[Ints]:
     left make the next one. Vectors with d edges need about d matchings.
     """
     left = np.random.default_rng(7).permutation(len(first))
+    taken = np.zeros(len(first), np.bool_)
     parts = []
     while len(left):
-        parts.append(_maximal_matching(first, second, left, size))
-        taken = np.zeros(len(first), np.bool_)
+        edges, used, chosen = left, np.zeros(size, np.bool_), []
+        while len(edges):  # until none can be added to the matching
+            rank = np.arange(len(edges))
+            earliest = np.full(size, len(edges))
+            np.minimum.at(earliest, first[edges], rank)
+            np.minimum.at(earliest, second[edges], rank)
+            free = edges[(earliest[first[edges]] == rank) & (earliest[second[edges]] == rank)]
+            chosen.append(free)
+            used[first[free]] = used[second[free]] = True
+            edges = edges[~(used[first[edges]] | used[second[edges]])]
+        parts.append(np.concatenate(chosen))
         taken[parts[-1]] = True
         left = left[~taken[left]]
     return parts
-
-
-def _maximal_matching(first: Ints, second: Ints, edges: Ints, size: int) -> Ints:
-    """A matching among these edges to which none of them can be added; earlier ones take precedence."""
-    used = np.zeros(size, np.bool_)
-    chosen = [np.empty(0, np.int64)]
-    while len(edges):
-        rank = np.arange(len(edges))
-        earliest = np.full(size, len(edges))
-        np.minimum.at(earliest, first[edges], rank)
-        np.minimum.at(earliest, second[edges], rank)
-        free = (earliest[first[edges]] == rank) & (earliest[second[edges]] == rank)
-        chosen.append(edges[free])
-        used[first[edges[free]]] = used[second[edges[free]]] = True
-        edges = edges[~(used[first[edges]] | used[second[edges]])]
-    return np.concatenate(chosen)
 
 
 def device_of(name: str | None) -> torch.device:
