@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import laplex as lx
 from laplex.engines import reference
-from laplex.engines.sampling import count_visits
+from laplex.engines.sampling import AliasTables, count_visits
 from laplex.engines.state import State
 from laplex.fitting.estimation import Estimation
 from laplex.fitting.stability import refitted
@@ -218,13 +218,13 @@ def test_the_cpu_engine_comes_within_a_hundredth(lacking, name, likelihood):
 def test_negatives_are_words_of_the_slice(texts):
     """None else is drawn, and each as often as its share among them."""
     filled, _, where = both(texts, "chain")
-    text = engine_runs.make_cpu(filled, State.initial(filled, 1))._text
+    tables = AliasTables.of(filled)
     drawn = np.zeros(len(filled.present))
     for start in np.unique(filled.word_start):
-        table = text.table[filled.word_start == start][0]
-        low, high = text.table_start[table : table + 2]
-        np.add.at(drawn, start + text.members[low:high], text.noise[low:high] / (high - low))
-        np.add.at(drawn, start + text.alias[low:high], (1.0 - text.noise[low:high]) / (high - low))
+        table = tables.table[filled.word_start == start][0]
+        low, high = tables.start[table : table + 2]
+        np.add.at(drawn, start + tables.words[low:high], tables.chance[low:high] / (high - low))
+        np.add.at(drawn, start + tables.other[low:high], (1.0 - tables.chance[low:high]) / (high - low))
     for slice in range(len(where.slices)):
         words = where.words(0, slice)
         own = filled.noise * filled.present[words.start : words.stop]

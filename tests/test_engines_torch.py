@@ -62,9 +62,7 @@ def test_a_batch_has_the_gradient_of_the_objective(speeches, likelihood):
     engine.theta[:-1] = torch.from_numpy(theta.astype(np.float32))
     words = len(problem.noise)
     weights = torch.from_numpy(problem.noise.astype(np.float32) * words)
-    text = engine._texts.read(1, 0, 0, torch.Generator())
-    batch = text.batch(0)
-    assert len(text) == 1
+    (batch,) = engine._texts.read(1, 0, 0, torch.Generator())[1]
     every = (batch.negative[:, None] + torch.arange(words)).expand(len(batch.negative), words)
     summed = torch.zeros_like(engine.theta)
     product = engine._product
@@ -89,20 +87,19 @@ def test_a_batch_has_the_gradient_of_the_objective(speeches, likelihood):
 
 def test_windows_end_with_documents_and_negatives_are_of_the_slice(speeches):
     problem = small.problem(speeches, lx.Ridge(1.0) + lx.Groups("party", 1.0), ["party", "year"])
-    text = Pieces(problem, torch.device("cpu"), 64, 10_000, 8).read(1, 0, 0, torch.Generator())
+    tokens, batches = Pieces(problem, torch.device("cpu"), 64, 10_000, 8).read(1, 0, 0, torch.Generator())
     starts = np.unique(problem.word_start)
     seen = 0
-    for step in range(len(text)):
-        batch = text.batch(step)
+    for batch in batches:
         words = batch.word.numpy()
         real = batch.degree[2:-2].numpy() > 0
         base = starts[np.searchsorted(starts, np.minimum(words, problem.word_start.max() + 17), "right") - 1]
         assert (base[real] == batch.negative.numpy().repeat(8)[real]).all()
         seen += real.sum()
-    assert seen == text.tokens == len(problem.ids)
+    assert seen == tokens == len(problem.ids)
     lengths = np.diff(problem.offsets)
     expected = sum(min(i, 2) + min(n - 1 - i, 2) for n in lengths for i in range(n))
-    degrees = sum(float(text.batch(step).degree[2:-2].sum()) for step in range(len(text)))
+    degrees = sum(float(batch.degree[2:-2].sum()) for batch in batches)
     assert degrees == expected
 
 
@@ -113,7 +110,7 @@ def test_a_step_does_not_wait_for_the_host(speeches):
     for likelihood in ("cbow", "sgns"):
         problem = small.problem(speeches, lx.Ridge(1.0) + lx.Groups("party", 1.0), ["party"], likelihood=likelihood)
         engine = make_torch(problem, State.initial(problem, 1), batch=64, piece=10_000)
-        batch = engine._texts.read(1, 0, 0, torch.Generator()).batch(0)
+        batch = engine._texts.read(1, 0, 0, torch.Generator())[1][0]
         for name in ("theta", "acc", "_visits", "_slot", "_chance", "_other", "_ridge"):
             setattr(engine, name, getattr(engine, name).to(there))
         engine._edges = [type(part)(**{k: v.to(there) for k, v in vars(part).items()}) for part in engine._edges]
@@ -129,7 +126,7 @@ def test_a_step_does_not_wait_for_the_host(speeches):
 
 def allocated(problem):
     engine = make_torch(problem, State.initial(problem, 1), batch=256, piece=10_000)
-    batch = engine._texts.read(1, 0, 0, torch.Generator()).batch(0)
+    batch = engine._texts.read(1, 0, 0, torch.Generator())[1][0]
     random = torch.Generator()
     engine.step(batch, 0.1, random)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:

@@ -1,9 +1,8 @@
 """Text on a device: subsampled, cut into batches, documents so far apart that no window reaches from one to the next.
 
-A piece of a million tokens or so is arranged at once, and a step takes a batch of it by slicing alone. Documents of one
-slice stand together, and every G tokens, which share their negatives, are of one slice. Between documents, where the
-slice changes and at both ends there is padding, which has a row of its own. Only here is the host waited for, once a
-piece.
+A piece of a million tokens or so is arranged at once, the only time that the host is waited for; a step slices a batch
+from it. Documents of one slice stand together, and every G tokens, which share their negatives, are of one slice.
+Between documents, where the slice changes and at both ends there is padding, which has a row of its own.
 
 B tokens of a batch, G tokens that share negatives, M window, L positions of a piece.
 """
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from laplex.engines.sampling import cut
 from laplex.model.problem import Problem
 
 CHUNK_TOKENS = 20_000  # of neighboring documents that stay together
@@ -33,41 +33,6 @@ class TokenBatch:
     vocabulary: torch.Tensor  # (B/G) and the number of its words
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """A part of the text, arranged. Arrays of length L have M more at both ends."""
-
-    word: torch.Tensor
-    context: torch.Tensor
-    degree: torch.Tensor
-    negative: torch.Tensor  # (L/G)
-    vocabulary_start: torch.Tensor
-    vocabulary: torch.Tensor
-    tokens: int
-    size: int  # B
-    group: int  # G
-    window: int  # M
-    order: NDArray[np.int64]  # of the batches
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def batch(self, step: int) -> TokenBatch:
-        """The batch of a step."""
-        begin = int(self.order[step]) * self.size
-        wide = slice(begin, begin + self.size + 2 * self.window)
-        inner = slice(begin + self.window, begin + self.window + self.size)
-        groups = slice(begin // self.group, (begin + self.size) // self.group)
-        return TokenBatch(
-            self.word[inner],
-            self.context[wide],
-            self.degree[wide],
-            self.negative[groups],
-            self.vocabulary_start[groups],
-            self.vocabulary[groups],
-        )
-
-
 class Pieces:
     """The text of a problem, to be read piece by piece in an order of its own for every epoch."""
 
@@ -76,73 +41,59 @@ class Pieces:
         self._device = device
         self._group = group
         self._batch = max(group, batch // group * group)
-        begins = np.arange(0, problem.offsets[-1], min(CHUNK_TOKENS, piece))
-        edges = np.unique(np.searchsorted(problem.offsets, begins))
-        self._chunks = np.stack([edges, np.append(edges[1:], len(problem.offsets) - 1)], axis=1)
+        self._chunks = cut(problem.offsets, min(CHUNK_TOKENS, piece))
         self.count = min(max(1, round(int(problem.offsets[-1]) / piece)), len(self._chunks))
         self._keep = torch.from_numpy(problem.keep).to(device)
 
-    def read(self, seed: int, epoch: int, number: int, random: torch.Generator) -> Piece:
-        """A piece of an epoch's order, on the device, subsampled anew."""
-        shuffle = np.random.default_rng([seed, 3, epoch])
+    def _choose(self, shuffle: np.random.Generator, number: int) -> NDArray[np.int64]:
+        """The documents of a piece, by slice."""
+        problem = self._problem
         chunks = self._chunks[np.array_split(shuffle.permutation(len(self._chunks)), self.count)[number]]
         documents = np.concatenate([np.arange(first, last) for first, last in chunks.tolist()] or [np.empty(0, int)])
-        problem = self._problem
         documents = documents[~problem.held_out[documents]]
-        documents = documents[np.argsort(problem.word_start[documents], kind="stable")]
+        by_slice: NDArray[np.int64] = documents[np.argsort(problem.word_start[documents], kind="stable")]
+        return by_slice
+
+    def read(self, seed: int, epoch: int, number: int, random: torch.Generator) -> tuple[int, list[TokenBatch]]:
+        """The number of tokens and the batches of a piece of an epoch's order, on the device, subsampled anew."""
+        problem, device, window = self._problem, self._device, self._problem.window
+        group, size = self._group, self._batch
+        shuffle = np.random.default_rng([seed, 3, epoch])
+        documents = self._choose(shuffle, number)
+        languages = problem.language[documents]
+        starts = [problem.word_start[documents], problem.context_start[documents]]
+        starts += [problem.vocabulary_start[languages], problem.vocabulary_start[languages + 1]]
+        word_start, context_start, vocabulary_start, vocabulary_end = torch.from_numpy(np.stack(starts)).to(device)
         lengths = np.diff(problem.offsets)[documents]
         begin = problem.offsets[documents] - (np.cumsum(lengths) - lengths)
         ids = problem.ids[np.repeat(begin, lengths) + np.arange(lengths.sum())]
-        return self._arrange(documents, lengths, ids, random, shuffle)
-
-    def _arrange(
-        self,
-        documents: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        ids: NDArray[np.int32],
-        random: torch.Generator,
-        shuffle: np.random.Generator,
-    ) -> Piece:
-        problem, device, window = self._problem, self._device, self._problem.window
-        group, size = self._group, self._batch
-        starts = problem.vocabulary_start
-        languages = problem.language[documents]
-        word_start, context_start, vocabulary_start, vocabulary = (
-            torch.from_numpy(np.ascontiguousarray(array, np.int64)).to(device)
-            for array in (
-                problem.word_start[documents],
-                problem.context_start[documents],
-                starts[languages],
-                starts[languages + 1] - starts[languages],
-            )
-        )
         word = torch.from_numpy(ids.astype(np.int64)).to(device)
         document = torch.repeat_interleave(torch.from_numpy(lengths).to(device))
         kept = self._keep[vocabulary_start[document] + word]
         chosen = torch.rand(len(word), generator=random, device=device) < kept
         word, document = word[chosen], document[chosen]
         in_document = torch.bincount(document, minlength=len(documents))
-        number = torch.arange(len(word), device=device) - _before(in_document)[document]  # of the token in its document
-        place = number + _places(in_document, word_start, group, window)[document]
+        before = torch.arange(len(word), device=device) - _before(in_document)[document]  # tokens of the same document
+        place = before + _places(in_document, word_start, group, window)[document]
         positions = -(-int(place.max() + 1 if len(word) else 0) // size) * size
-        degree = number.clamp(max=window) + (in_document[document] - 1 - number).clamp(max=window)
+        degree = before.clamp(max=window) + (in_document[document] - 1 - before).clamp(max=window)
         padding = torch.full((positions + 2 * window,), len(problem.slot), device=device)
         first_of_group = torch.arange(0, positions, group, device=device)
         # the document of the first token of each group; padding at the end takes the last
         of_group = document[torch.searchsorted(place, first_of_group).clamp_(max=len(word) - 1)]
-        return Piece(
-            padding.scatter(0, place + window, word_start[document] + word),
-            padding.scatter(0, place + window, context_start[document] + word),
-            torch.zeros_like(padding).scatter_(0, place + window, degree).float(),
-            word_start[of_group],
-            vocabulary_start[of_group],
-            vocabulary[of_group],
-            len(word),
-            size,
-            group,
-            window,
-            shuffle.permutation(positions // size),
-        )
+        words = padding.scatter(0, place + window, word_start[document] + word)
+        contexts = padding.scatter(0, place + window, context_start[document] + word)
+        degrees = torch.zeros_like(padding).scatter_(0, place + window, degree).float()
+        vocabulary = vocabulary_end - vocabulary_start
+        of_groups = [array[of_group] for array in (word_start, vocabulary_start, vocabulary)]
+        batches = []
+        for first in (shuffle.permutation(positions // size) * size).tolist():
+            end = first + size
+            around = slice(first, end + 2 * window)
+            groups = (array[first // group : end // group] for array in of_groups)
+            own = words[first + window : end + window]
+            batches.append(TokenBatch(own, contexts[around], degrees[around], *groups))
+        return len(word), batches
 
 
 def _before(sizes: torch.Tensor) -> torch.Tensor:

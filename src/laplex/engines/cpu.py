@@ -12,14 +12,14 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.engines import kernels
-from laplex.engines.sampling import AliasTables, Segments, Visits, count_visits
-from laplex.engines.state import Epoch, State, aligned_zeros
+from laplex.engines.sampling import AliasTables, TokenArrays, Visits, count_visits, cut
+from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_zeros, edge_ends
 from laplex.model.problem import Problem
 from laplex.runtime.distributed import Communicator
 
@@ -27,17 +27,12 @@ PIECE = 20_000  # tokens that a thread takes at once
 PRIOR_VISITS = 16  # a row takes its prior at about this many of its visits in an epoch, however frequent it is
 
 
-class Kernel(NamedTuple):
-    """The inner loop of a likelihood. Some read a block with its windows as rows of one dense product."""
-
-    function: Callable[..., None]
-    joins_windows: bool
+# the inner loop of each likelihood, and whether it reads a block with its windows as rows of one dense product
+Kernels = dict[str, tuple[Callable[..., None], bool]]
+KERNELS: Kernels = {"cbow": (kernels.cbow, False), "sgns": (kernels.sgns, True)}
 
 
-KERNELS = {"cbow": Kernel(kernels.cbow, False), "sgns": Kernel(kernels.sgns, True)}
-
-
-class Cpu:
+class Cpu(Engine):
     """A problem prepared for the kernels, which work on the vectors of the state in place."""
 
     kernel_table = KERNELS
@@ -58,121 +53,71 @@ class Cpu:
         self._kernel, joins_windows = problem.likelihood.kernel(self.kernel_table, self.setting)
         self._block = block + (-2 * problem.window % 8 if joins_windows else 0)  # dense products are of 8 rows each
         self._negatives_per_block = negatives_per_block
-        self._segments = Segments.of(problem.offsets)
-        self._text = _make_text(problem, self._segments)
-        self.visits = count_visits(problem, self._block, negatives_per_block, communicator, self._segments)
+        self.visits = count_visits(problem, self._block, negatives_per_block, communicator)
         self._row_state = aligned_zeros(len(state.memory), 4)
-        self._edges = _divide_prior(problem, self.visits, self._row_state)
-        self._parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
-        self._lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)
-        begins = np.arange(0, problem.offsets[-1], min(piece or PIECE, PIECE))
-        edges = np.unique(np.searchsorted(self._segments.offsets, begins))
-        self._pieces = np.stack([edges, np.append(edges[1:], len(self._segments.document))], axis=1)
-
-    @property
-    def pieces(self) -> int:
-        return len(self._pieces)
+        parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
+        edges = _divide_prior(problem, self.visits, self._row_state)
+        lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)
+        text = TokenArrays.of(problem)
+        self._arguments: tuple[object, ...] = lanes, text, AliasTables.of(problem), parameters, edges
+        self._segments = text.segments
+        self._pieces = cut(self._segments.offsets, min(piece or PIECE, PIECE))
+        self.pieces = len(self._pieces)
 
     def compile(self) -> None:
         self._run_kernel((0, 0), 0.1, 1, self._scratch(), np.zeros(3))
 
-    def pull(self) -> None:
-        """Do nothing: the state is where the vectors are."""
-
-    def push(self, rows: NDArray[np.int64]) -> None:
-        """Do nothing: the state is where the vectors are."""
-
     def run(
-        self,
-        epoch: Epoch,
-        report: Callable[[float], None],
-        begin: int = 0,
-        seconds: float = math.inf,
-        end: int | None = None,
-    ) -> tuple[int, NDArray[np.float64]]:
+        self, epoch: Epoch, report: Report, begin: int = 0, seconds: float = math.inf, end: int | None = None
+    ) -> tuple[int, Floats]:
         order = np.random.default_rng([epoch.seed, 3, epoch.number]).permutation(self.pieces)
-        numbers = iter(range(begin, self.pieces if end is None else end))
+        last = self.pieces if end is None else end
+        next_piece = begin
         lock, stop = threading.Lock(), threading.Event()
-        totals = [np.zeros(3) for _ in range(epoch.threads)]
-        errors: list[BaseException] = []
-        next_piece = [begin]
         started = time.monotonic()
         self._row_state[:, kernels.ACCUMULATOR] = self.state.accumulator
 
-        def work(thread_totals: NDArray[np.float64]) -> None:
-            kept = self._scratch()
+        def work() -> Floats:
+            nonlocal next_piece
+            totals, kept = np.zeros(3), self._scratch()
             try:
-                while not stop.is_set() and (time.monotonic() - started < seconds or next_piece[0] == begin):
+                while not stop.is_set() and (time.monotonic() - started < seconds or next_piece == begin):
                     with lock:
-                        number = next(numbers, -1)
-                        if number < 0:
-                            return
-                        next_piece[0] = number + 1
+                        if next_piece == last:
+                            break
+                        number, next_piece = next_piece, next_piece + 1
                     rate, seed = epoch.rate_at(number / self.pieces), epoch.seed_of(number)
-                    self._run_kernel(self._pieces[order[number]].tolist(), rate, seed, kept, thread_totals)
-            except BaseException as error:
-                errors.append(error)
+                    self._run_kernel(self._pieces[order[number]].tolist(), rate, seed, kept, totals)
+            except BaseException:
                 stop.set()
+                raise
+            return totals
 
-        threads = [threading.Thread(target=work, args=(thread_totals,), daemon=True) for thread_totals in totals]
-        for thread in threads:
-            thread.start()
-        try:
-            while alive := [thread for thread in threads if thread.is_alive()]:
-                alive[0].join(0.1)
-                report(next_piece[0] / self.pieces)
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join()
-            self.state.accumulator[:] = self._row_state[:, kernels.ACCUMULATOR]
-        if errors:
-            raise errors[0]
-        return next_piece[0], np.sum(totals, axis=0)
+        with ThreadPoolExecutor(epoch.threads) as pool:
+            threads = [pool.submit(work) for _ in range(epoch.threads)]
+            try:
+                pending = {*threads}
+                while pending:
+                    pending = wait(pending, timeout=0.1).not_done
+                    report(next_piece / self.pieces)
+            finally:
+                stop.set()
+                wait(threads)
+                self.state.accumulator[:] = self._row_state[:, kernels.ACCUMULATOR]
+        return next_piece, np.sum([thread.result() for thread in threads], axis=0)
 
     def _scratch(self) -> NDArray[np.int32]:
         """Memory for the tokens of the longest segment and those around it."""
         return np.empty(int(np.diff(self._segments.offsets).max()) + 2 * self.problem.window, np.int32)
 
     def _run_kernel(
-        self,
-        segments: tuple[int, int],
-        rate: float,
-        seed: int,
-        kept: NDArray[np.int32],
-        totals: NDArray[np.float64],
+        self, segments: tuple[int, int], rate: float, seed: int, kept: NDArray[np.int32], totals: Floats
     ) -> None:
-        self._kernel(*self._arguments(), self._settings(rate, seed), *segments, kept, totals)
-
-    def _arguments(self) -> tuple[object, ...]:
-        """What a kernel gets whatever part of the text it reads."""
-        return self._lanes, self._text, self._parameters, self._edges
-
-    def _settings(self, rate: float, seed: int) -> kernels.PassSettings:
-        problem = self.problem
-        sizes = problem.dimensions, problem.window, problem.negatives, self._block, self._negatives_per_block
-        return kernels.PassSettings(*sizes, rate, seed)
-
-
-def _make_text(problem: Problem, segments: Segments) -> kernels.TokenArrays:
-    tables = AliasTables.of(problem)
-    return kernels.TokenArrays(
-        problem.ids,
-        segments.offsets,
-        segments.document,
-        problem.offsets,
-        problem.word_start,
-        problem.context_start,
-        problem.language,
-        problem.held_out,
-        problem.keep,
-        problem.vocabulary_start,
-        tables.chance,
-        tables.other,
-        tables.words,
-        tables.table,
-        tables.start,
-    )
+        problem, negatives = self.problem, self._negatives_per_block
+        weight, inverse_dimensions = np.float32(problem.negatives / negatives), np.float32(1.0 / problem.dimensions)
+        numbers = np.float32(rate), weight, inverse_dimensions
+        settings = kernels.PassSettings(problem.window, self._block, negatives, *numbers, seed)
+        self._kernel(*self._arguments, settings, *segments, kept, totals)
 
 
 def _divide_prior(problem: Problem, visits: Visits, row_state: NDArray[np.float32]) -> kernels.EdgeArrays:
@@ -188,11 +133,7 @@ def _divide_prior(problem: Problem, visits: Visits, row_state: NDArray[np.float3
     row_state[:rows, kernels.CHANCE] = chance * ~by_draws
     row_state[:rows, kernels.NEGATIVE_CHANCE] = chance * by_draws
     row_state[:rows, kernels.RIDGE] = np.divide(graph.diagonal, count * chance, out=np.zeros(rows), where=count > 0)
-    moving = ~graph.directed & (graph.second < rows)
-    one = np.concatenate([graph.first, graph.second[moving]])
-    two = np.concatenate([graph.second, graph.first[moving]])
-    weight = np.concatenate([graph.weight * graph.sign, (graph.weight * graph.sign)[moving]])
-    mutual = np.concatenate([moving, moving[moving]])
+    one, two, weight, mutual = edge_ends(graph)
     meetings = count[one] + np.where(mutual, np.append(count, np.zeros(len(graph.targets)))[two], 0.0)
     applied = np.maximum(meetings * chance[one], 1e-300)
     order = np.argsort(one, kind="stable")

@@ -2,19 +2,18 @@
 
 A block of B consecutive tokens is read at once. In CBOW a window sum is the one before it, less the row that leaves and
 plus the row that enters, and the gradients go back the same way, so that the cost of a token does not depend on the
-window; a context row takes one step for all windows that it is in. N negatives are sampled for a block, each standing
-for K/N of a token's K, and their scores and gradients are three small dense products that stay in the cache. A row's
-step is that of row-wise Adagrad, rate/√accumulator; the prior is applied as proximal steps where a row is read as the
-token itself, each time its share of the whole (see `_apply_prior`).
+window. N negatives are sampled for a block, each standing for K/N of a token's K, and their scores and gradients are
+three small dense products that stay in the cache. Steps are those of row-wise Adagrad; the prior is applied as proximal
+steps where a row is read as the token itself, each time its share of the whole (see `_apply_prior`).
 
-The text is cut into segments: a document, or a part of a long one. Only the tokens of a segment are centers of windows;
-beyond its ends up to M further tokens are read as contexts, so that no window is cut.
+Only the tokens of a segment are centers of windows; up to M tokens beyond its ends are contexts, so that no window is
+cut.
 
 Rows are padded to W floats, a multiple of 16. W must be known when the loops are compiled, or they run at half the
 speed: it is passed as the length of a tuple, `lanes`, W = 16 len(lanes), which is a part of the type.
 
-P parameters (rows after ties), D dimensions, W padded dimensions, S segments, M window, B tokens in a block, N
-negatives of a block, K negatives of a token.
+P parameters (rows after ties), D dimensions, W padded dimensions, M window, B tokens in a block, N negatives of a
+block, K negatives of a token.
 """
 
 from __future__ import annotations
@@ -29,9 +28,6 @@ from numpy.typing import NDArray
 
 from laplex.engines.state import FLOATS_PER_CACHE_LINE
 
-# mypy: ignore-errors
-# (Numba types these functions when it compiles them)
-
 F = np.float32
 LANE = FLOATS_PER_CACHE_LINE
 _ONE_LANE = (np.int8(0),)
@@ -41,26 +37,6 @@ _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203
 
 # A call of one of these with arrays costs dozens of pushes to the stack: none stands where a token may skip it.
 fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
-
-
-class TokenArrays(NamedTuple):
-    """The tokens of all documents, and where the rows and the vocabulary of each document begin."""
-
-    ids: NDArray[np.int32]
-    segment: NDArray[np.int64]  # (S + 1) where each segment begins, and the end of the last
-    document: NDArray[np.int64]  # (S) of each segment
-    offsets: NDArray[np.int64]  # where each document begins, and the end of the last
-    word_start: NDArray[np.int64]  # first word row of the document's language and slice
-    context_start: NDArray[np.int64]  # first context row of its language
-    language: NDArray[np.int64]
-    held_out: NDArray[np.bool_]
-    keep: NDArray[np.float32]  # probability that an occurrence is kept, by word, languages one after the other
-    vocabulary_start: NDArray[np.int64]  # of each language, and the end of the last
-    noise: NDArray[np.float32]  # alias tables of the negatives' distributions: probability to stay ...
-    alias: NDArray[np.int32]  # ... and the word to go to otherwise
-    members: NDArray[np.int32] | None  # the words at the places of the tables; None: all of a language, in order
-    table: NDArray[np.int64]  # of each document
-    table_start: NDArray[np.int64]  # of each table, and the end of the last
 
 
 class Parameters(NamedTuple):
@@ -89,12 +65,12 @@ class EdgeArrays(NamedTuple):
 class PassSettings(NamedTuple):
     """The numbers that a pass depends on."""
 
-    dimensions: int  # D
     window: int  # M
-    negatives: int  # K
     block: int  # B
     negatives_per_block: int  # N, a multiple of 8
-    rate: float
+    rate: np.float32
+    weight: np.float32  # K/N, of a negative
+    inverse_dimensions: np.float32  # 1/D
     seed: int
 
 
@@ -223,7 +199,7 @@ def _takes_prior(chance, state):
 
 
 @fast
-def _apply_prior(lanes, theta, row_state, start, other, weights, mutual, index, rate):
+def _apply_prior(lanes, theta, row_state, edges, index, rate):
     """A visit's share of the prior, as proximal steps: exact minimizers, stable for every strength.
 
     The ridge shrinks the row, x ← x / (1 + η r). An edge of share s moves both ends to the minimizer of
@@ -231,6 +207,7 @@ def _apply_prior(lanes, theta, row_state, start, other, weights, mutual, index, 
     x = x₀ − μ η_x t and y = y₀ ± μ η_y t. An end that does not move has η_y = 0.
     """
     width = LANE * len(lanes)
+    start, other, weights, mutual = edges
     for e in range(start[index], start[index + 1]):
         _prefetch(lanes, theta, other[e])
         _prefetch(_ONE_LANE, row_state, other[e])
@@ -265,50 +242,52 @@ def subsample(ids, begin, end, keep, base, kept, state):
 
 
 @fast
-def read_segment(text, segment, window, kept, state):
+def read_segment(text, tables, segment, window, kept, state):
     """Subsample a segment and up to `window` tokens on both sides of it, which are contexts but no centers.
 
-    Returns where its own tokens begin and end in `kept`, the number of all tokens there, the first rows of words and of
-    contexts, and the alias table of the negatives with its size. If there is nothing to learn, begin and end are equal.
+    Returns where its own tokens begin and end in `kept` (equal if there is nothing to learn), the number of all tokens
+    there, the first rows of words and of contexts, and where the alias table of the negatives begins, with its size.
     """
-    document = text.document[segment]
-    words, contexts, table = text.word_start[document], text.context_start[document], text.table[document]
-    table_start = text.table_start[table]
-    table_size = text.table_start[table + 1] - table_start
+    segments, document = text.segments.offsets, text.segments.document[segment]
+    table = tables.table[document]
+    table_start, table_end = tables.start[table], tables.start[table + 1]
     left = right = length = 0
     if not text.held_out[document]:
-        ids, keep, base = text.ids, text.keep, text.vocabulary_start[text.language[document]]
-        i = text.segment[segment]
+        ids, keep, base = text.ids, text.keep, text.keep_start[document]
+        i = segments[segment]
         while i > text.offsets[document] and left < window:
             i -= 1
             left += subsample(ids, i, i + 1, keep, base, kept[left:], state)
         for k in range(left // 2):  # they were read backwards
             kept[k], kept[left - 1 - k] = kept[left - 1 - k], kept[k]
-        i = text.segment[segment + 1]
-        length = right = left + subsample(ids, text.segment[segment], i, keep, base, kept[left:], state)
+        i = segments[segment + 1]
+        length = right = left + subsample(ids, segments[segment], i, keep, base, kept[left:], state)
         while i < text.offsets[document + 1] and length < right + window:
             length += subsample(ids, i, i + 1, keep, base, kept[length:], state)
             i += 1
         if length < 2:
             right = left
-    return left, right, length, words, contexts, table_start, table_size
+    words, contexts = text.word_start[document], text.context_start[document]
+    return left, right, length, words, contexts, (table_start, table_end - table_start)
 
 
 @fast
-def _draw(noise, alias, members, base, size, state):
+def _draw(chance, other, members, base, size, state):
     """A word from a noise distribution, by its alias table."""
     bits = _random(state)
     place = np.int64(((bits >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
-    if F(bits & np.uint64(0xFFFFFF)) * _TWO_TO_MINUS_24 < noise[base + place]:
+    if F(bits & np.uint64(0xFFFFFF)) * _TWO_TO_MINUS_24 < chance[base + place]:
         return place if members is None else np.int64(members[base + place])
-    return np.int64(alias[base + place])
+    return np.int64(other[base + place])
 
 
 @fast
-def _draw_slots(lanes, noise, alias, members, base, size, words, slot, theta, row_state, negatives, slots, state):
+def _draw_slots(lanes, tables, table, parameters, words, slots, state):
     """Sample negatives and prefetch their rows, some time before they are needed."""
-    for k in range(negatives):
-        slots[k] = slot[words + _draw(noise, alias, members, base, size, state)]
+    slot, theta, row_state = parameters
+    base, size = table
+    for k in range(len(slots)):
+        slots[k] = slot[words + _draw(tables.chance, tables.other, tables.words, base, size, state)]
         _prefetch(lanes, theta, slots[k])
         _prefetch(_ONE_LANE, row_state, slots[k])
 
@@ -333,20 +312,16 @@ def _gather(lanes, theta, slots, rows, count):
 
 
 @fast
-def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
+def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, totals):
     """Train on segments `first` up to `last`. log p = log σ(ρ_v·h) + Σ_negatives log σ(−ρ_w·h), h = Σ_window α.
 
     The block is a multiple of 8. `kept` is scratch for the longest segment and 2M tokens more. `totals` is increased by
     the number of tokens read, and by the log likelihood and the number of those in one of 32 blocks.
     """
     width = LANE * len(lanes)
-    window, block, negatives = settings.window, settings.block, settings.negatives_per_block
-    rate, weight = F(settings.rate), F(settings.negatives / settings.negatives_per_block)
-    inverse_dimensions = F(1.0 / settings.dimensions)
-    noise, alias, members = text.noise, text.alias, text.members
+    window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
-    start, other, edge, mutual = edges
-    state = seeded(settings.seed)
+    state = seeded(seed)
     h = np.zeros((block, width), np.float32)  # window sums
     ring = (2 * block + 2 * window) // block * block
     d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h, of the i-th center in row i % ring
@@ -363,21 +338,18 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
     squares = np.empty(block, np.float32)
     blocks = 0
     for segment in range(first, last):
-        left, right, length, words, contexts, table, table_size = read_segment(text, segment, window, kept, state)
+        left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
-        for d in range(width):
-            total[d] = F(0.0)
+        total[:] = F(0.0)
         done = 0  # contexts that have taken their step
         for begin in range(left, right, block):
             size = min(block, right - begin)
             blocks += 1
             watched = blocks & 31 == 1
             _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
-            _draw_slots(
-                lanes, noise, alias, members, table, table_size, words, slot, theta, row_state, negatives, slots, state
-            )
+            _draw_slots(lanes, tables, table, parameters, words, slots, state)
             # forward: window sums, the first one by its terms, the others by what enters and leaves
             for d in range(width):
                 h[0, d] = F(0.0)
@@ -400,9 +372,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 for d in range(width):
                     change = enter * theta[far, d] - leave * theta[near, d]
                     h[b, d] = (h[b - 1, d] + (theta[old, d] - theta[new, d])) + change
-            for b in range(size, block):
-                for d in range(width):
-                    h[b, d] = F(0.0)
+            h[size:] = F(0.0)
             for b in range(size):
                 v = slot[words + kept[begin + b]]
                 f = square = F(0.0)
@@ -423,8 +393,7 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     totals[1] += weight * np.log(max(F(1.0) - flat[i], F(1e-30)))
             for i in range(size * negatives):
                 flat[i] *= -weight
-            for i in range(size * negatives, block * negatives):
-                flat[i] = F(0.0)
+            flat[size * negatives :] = F(0.0)
             # the tokens themselves
             at = (begin - left) % ring
             for b in range(size):
@@ -441,13 +410,13 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     d_h[at + b, d] = e * r + (low + high)
                     theta[v, d] = r + step * h[b, d]
                 if _takes_prior(row_state[v, CHANCE], state):  # checked here, since a call costs more than the check
-                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, v, rate)
+                    _apply_prior(lanes, theta, row_state, edges, v, rate)
             _combine(lanes, scores, negative, d_h, at, size, 8, negatives, F(1.0))
             _combine(lanes, scores_transposed, h, d_negative, 0, negatives, 0, block, F(0.0))
             for k in range(negatives):
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
                 if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
-                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, slots[k], rate)
+                    _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             # backward: a context row gets the gradients of the tokens in whose window it is, once all are known
             stop = length if begin + size == right else begin + size - window
             for j in range(done, stop):
@@ -476,12 +445,12 @@ def cbow(lanes, text, parameters, edges, settings, first, last, kept, totals):
                 for d in range(width):
                     theta[c, d] += step * gradient[d]
                 if center > F(0.0) and _takes_prior(row_state[c, CHANCE], state):
-                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, c, rate)
+                    _apply_prior(lanes, theta, row_state, edges, c, rate)
             done = max(done, stop)
 
 
 @fast
-def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
+def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, totals):
     """Train on segments `first` up to `last`. log p = log σ(ρ_v·α_c) + Σ_negatives log σ(−ρ_w·α_c), c in the window.
 
     The negatives' term of a context is the same for all tokens in whose window it is, so it is computed once for a
@@ -489,13 +458,9 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     is of padding alone. Arguments as in `cbow`.
     """
     width = LANE * len(lanes)
-    window, block, negatives = settings.window, settings.block, settings.negatives_per_block
-    rate, weight = F(settings.rate), F(settings.negatives / settings.negatives_per_block)
-    inverse_dimensions = F(1.0 / settings.dimensions)
-    noise, alias, members = text.noise, text.alias, text.members
+    window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
-    start, other, edge, mutual = edges
-    state = seeded(settings.seed)
+    state = seeded(seed)
     longest = block + 2 * window
     span = (2 * window + 1 + 7) // 8 * 8
     alpha = np.zeros((longest + span, width), np.float32)
@@ -512,7 +477,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
     gradient = np.empty((1, width), np.float32)
     blocks = 0
     for segment in range(first, last):
-        left, right, length, words, contexts, table, table_size = read_segment(text, segment, window, kept, state)
+        left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
@@ -524,18 +489,14 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             blocks += 1
             watched = blocks & 31 == 1
             _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
-            _draw_slots(
-                lanes, noise, alias, members, table, table_size, words, slot, theta, row_state, negatives, slots, state
-            )
+            _draw_slots(lanes, tables, table, parameters, words, slots, state)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 uses[n] = F(0.0)
                 for d in range(width):
                     alpha[n, d] = theta[c, d]
                     d_alpha[n, d] = F(0.0)
-            for n in range(count, padded):
-                for d in range(width):
-                    alpha[n, d] = F(0.0)
+            alpha[count:padded] = F(0.0)
             _prefetch_tokens(
                 lanes, theta, row_state, slot, contexts, kept, high, min(length, begin + 2 * block + window)
             )
@@ -590,7 +551,7 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
                     n += 4
                 _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
                 if _takes_prior(row_state[v, CHANCE], state):  # checked here, since a call costs more than the check
-                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, v, rate)
+                    _apply_prior(lanes, theta, row_state, edges, v, rate)
             # negatives, for all contexts of the block at once
             _gather(lanes, theta, slots, negative, negatives)
             products(lanes, alpha, negative, scores, padded, negatives)
@@ -609,9 +570,9 @@ def sgns(lanes, text, parameters, edges, settings, first, last, kept, totals):
             for k in range(negatives):
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
                 if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
-                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, slots[k], rate)
+                    _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
                 if 0 <= low + n - begin < size and _takes_prior(row_state[c, CHANCE], state):
-                    _apply_prior(lanes, theta, row_state, start, other, edge, mutual, c, rate)
+                    _apply_prior(lanes, theta, row_state, edges, c, rate)

@@ -1,16 +1,15 @@
 """The languages of a model are rotated onto each other once, before the prior joins them.
 
-The likelihood of a language, the edges within it and its ridge are the same after any rotation of its vectors, so
-languages that are estimated apart differ by rotations without a meaning (the argument of Proposition 5, used as an
-algorithm). From a random start, edges between languages would have to bring that rotation about against the likelihood,
-which few of them cannot. So the first epoch runs without them; then each further language is rotated, words and
-contexts alike, onto those before it, and from then on the edges hold:
+The likelihood of a language, the edges within it and its ridge are the same after any rotation of its vectors (the
+argument of Proposition 5), and from a random start, few edges between languages cannot bring the rotation about against
+the likelihood. So the first epoch runs without them; then each further language is rotated, words and contexts alike,
+onto those before it, and from then on the edges hold:
 
     max Σ_edges ±a_ij ⟨x_i W, x_j⟩ over orthogonal W:  W = U Vᵀ,  where U Σ Vᵀ = Σ_edges ±a_ij x_iᵀ x_j
 
-for vectors x of length one, less the mean of their language and role. Row-wise Adagrad is invariant to rotations. Ties
-between languages are undone for that epoch: each language has its own copy of a shared parameter, and the copies are
-then merged where an edge of infinite strength would bring them. A language with fixed targets stays where it is.
+for vectors x of length one, less the mean of their language and role. Ties between languages are undone for that epoch:
+each language has its own copy of a shared parameter, and the copies are then merged where an edge of infinite strength
+would bring them. A language with fixed targets stays where it is.
 
 P parameters, C further copies of those that languages share, R rows, L languages, E edges between them, D dimensions.
 """
@@ -23,12 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from laplex.engines.state import INITIAL_ACCUMULATOR, ROWS_PER_BATCH, State
+from laplex.engines.state import INITIAL_ACCUMULATOR, Floats, Ints, State, row_batches
 from laplex.model.graph import Graph
 from laplex.model.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +49,10 @@ class Rotation:
         """Rotate the languages, in the memory of the state of `apart`, and return the state of the problem itself."""
         for language, rotation in self.rotations(state).items():
             rows = np.flatnonzero(self.language == language)
-            for start in range(0, len(rows), ROWS_PER_BATCH):
-                batch = rows[start : start + ROWS_PER_BATCH]
-                state.theta[batch] = state.theta[batch].astype(np.float64) @ rotation
-        parameters, copies = self.apart.parameters, len(self.shared)
-        if copies:
+            for batch in row_batches(len(rows)):
+                state.theta[rows[batch]] = state.theta[rows[batch]].astype(np.float64) @ rotation
+        if len(self.shared):
             self._merge_copies(state)
-            for array in (state.memory, state.accumulator):
-                targets = array[parameters:].copy()
-                array[parameters - copies : len(array) - copies] = targets
         return self.joined(state)
 
     def joined(self, state: State) -> State:
@@ -69,17 +60,23 @@ class Rotation:
         return state.first(len(state.memory) - len(self.shared))
 
     def _merge_copies(self, state: State) -> None:
-        """Bring the copies of a parameter to their mean, weighted by the inverse of their step sizes, √accumulator."""
+        """Bring the copies of a parameter to their mean, weighted by the inverse of their step sizes, √accumulator.
+
+        The targets, which stand behind the copies, take the place of these.
+        """
         parameters = np.unique(self.shared)
-        copies = self.apart.parameters - len(self.shared) + np.arange(len(self.shared))
-        members, place = np.concatenate([parameters, copies]), np.concatenate([parameters, self.shared])
-        place = np.searchsorted(parameters, place)
+        end = self.apart.parameters
+        copies = np.arange(end - len(self.shared), end)
+        members = np.concatenate([parameters, copies])
+        place = np.searchsorted(parameters, np.concatenate([parameters, self.shared]))
         weight = np.sqrt(state.accumulator[members].astype(np.float64))
         weight /= np.bincount(place, weight)[place]
         mean = sparse.csr_array((weight, (place, np.arange(len(members)))))
         state.theta[parameters] = mean @ state.theta[members].astype(np.float64)
         growth = state.accumulator[members] - np.float32(INITIAL_ACCUMULATOR)  # exactly 0 where nothing was learned
         state.accumulator[parameters] = np.float32(INITIAL_ACCUMULATOR) + np.bincount(place, growth).astype(np.float32)
+        for array in (state.memory, state.accumulator):
+            array[end - len(copies) : len(array) - len(copies)] = array[end:].copy()
 
     def rotations(self, state: State) -> dict[int, Floats]:
         """(D, D) The rotation of each language that is free: onto those before it, the most strongly joined first."""
@@ -115,14 +112,13 @@ class _Centered:
         self._theta = theta
         self._block = block
         self._mean = np.zeros((int(block.max()) + 1, theta.shape[1]))
-        for start in range(0, len(theta), ROWS_PER_BATCH):
-            batch = np.arange(start, min(start + ROWS_PER_BATCH, len(theta)))
+        for batch in row_batches(len(theta)):
             unit = self._unit(batch)
             for number in np.unique(block[batch]):
                 self._mean[number] += unit[block[batch] == number].sum(0)
         self._mean /= np.maximum(np.bincount(block), 1)[:, None]
 
-    def _unit(self, rows: Ints) -> Floats:
+    def _unit(self, rows: Ints | slice) -> Floats:
         vectors = self._theta[rows].astype(np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Floats = vectors / np.where(lengths > 0, lengths, 1.0)
@@ -131,10 +127,9 @@ class _Centered:
     def moment(self, one: Ints, two: Ints, weight: Floats) -> Floats:
         """(D, D) Σ weight · x_oneᵀ x_two."""
         total = np.zeros((self._theta.shape[1],) * 2)
-        for start in range(0, len(one), ROWS_PER_BATCH):
-            a, b = one[start : start + ROWS_PER_BATCH], two[start : start + ROWS_PER_BATCH]
-            x, y = (self._unit(rows) - self._mean[self._block[rows]] for rows in (a, b))
-            total += x.T @ (weight[start : start + ROWS_PER_BATCH, None] * y)
+        for batch in row_batches(len(one)):
+            x, y = (self._unit(rows) - self._mean[self._block[rows]] for rows in (one[batch], two[batch]))
+            total += x.T @ (weight[batch, None] * y)
         return total
 
 

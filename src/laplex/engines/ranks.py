@@ -1,12 +1,11 @@
-"""Many processes, one model: each trains on its own documents, and rows are merged many times an epoch.
+"""Several processes train one model: each reads its own documents, and rows are merged many times an epoch.
 
-Every rank has an engine over all rows. Since the last merge it has moved some of them; at the next, the displacements
-of a row on all ranks are joined to one, nearly as if their steps had been taken one after the other, and Adagrad's
-accumulator grows by all of them. Every row has a home, a rank that can read it: displacements are sent there, and the
-result from there to all that can read it. So a rank sends a row at most twice for each merge, however many ranks there
-are. A rank reads the words of its own slices, the contexts of their languages, and what edges join to these. Where
-there are as many slices as ranks, a slice has one owner, whose words nobody else touches, and only contexts and the
-ends of edges between owners are sent.
+Every rank has an engine over all rows. At a merge, the displacements of a row on all ranks since the last are joined,
+nearly as if their steps had been taken one after the other, and Adagrad's accumulator grows by all of them. Every row
+has a home, a rank that can read it: displacements are sent there, and the result from there to all that can read it, so
+a rank sends a row at most twice for each merge. A rank reads the words of its own slices, the contexts of their
+languages, and what edges join to these. Where there are at least as many slices as ranks, a slice has one owner, and
+only contexts and the ends of edges between owners are sent.
 
 P parameters, D dimensions.
 """
@@ -16,53 +15,44 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.engines.state import Engine, Epoch, State
+from laplex.engines.state import Engine, Epoch, Floats, Ints, Report, State, row_batches
 from laplex.model.problem import Problem
 from laplex.runtime.distributed import Communicator
 
+Part = tuple[Ints, NDArray[np.float32], NDArray[np.float32]]  # rows, vectors, accumulators
 MERGES = 64  # in an epoch, at least
-ROWS_PER_COMPARISON = 65_536
 
 
-def owners(problem: Problem, communicator: Communicator) -> NDArray[np.int64]:
-    """The rank of every slice (of every language), the largest dealt out first; −1 if there are fewer than ranks."""
-    starts = _slices(problem, communicator)
-    sizes = np.zeros(len(starts), np.int64)
-    np.add.at(sizes, np.searchsorted(starts, problem.word_start), np.diff(problem.offsets))
-    sizes = communicator.allreduce(sizes)
+def deal(problem: Problem, communicator: Communicator) -> Problem:
+    """Give every document to the owner of its slice (of its language), the largest slices dealt out first.
+
+    If there are fewer slices than ranks, they have no owners, and documents stay where they are.
+    """
+    parts = communicator.allgather(np.unique(problem.word_start).astype(np.int64).tobytes())
+    starts = np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in parts]))
     if len(starts) < communicator.size:
-        return np.full(len(starts), -1)
+        return problem
+    lengths, slice_of = np.diff(problem.offsets), np.searchsorted(starts, problem.word_start)
+    sizes = np.zeros(len(starts), np.int64)
+    np.add.at(sizes, slice_of, lengths)
+    sizes = communicator.allreduce(sizes)
     owner, load = np.zeros(len(starts), np.int64), np.zeros(communicator.size)
     for slice in np.argsort(-sizes, kind="stable"):
         owner[slice] = load.argmin()
         load[owner[slice]] += sizes[slice]
-    return owner
+    rank = owner[slice_of]
 
-
-def _slices(problem: Problem, communicator: Communicator) -> NDArray[np.int64]:
-    """The first word rows of all slices that any rank has text of."""
-    starts = communicator.allgather(np.unique(problem.word_start).astype(np.int64).tobytes())
-    return np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in starts]))
-
-
-def deal(problem: Problem, communicator: Communicator) -> Problem:
-    """Give every document to the owner of its slice."""
-    owner = owners(problem, communicator)
-    if (owner < 0).any():
-        return problem
-    rank = owner[np.searchsorted(_slices(problem, communicator), problem.word_start)]
-
-    def exchange(values: NDArray[Any], rank: NDArray[np.int64] = rank) -> NDArray[Any]:
+    def exchange(values: NDArray[Any], rank: Ints = rank) -> NDArray[Any]:
         parts = communicator.all_to_all([values[rank == number] for number in range(communicator.size)])
         return np.concatenate([part.view(values.dtype) for part in parts])
 
-    lengths = np.diff(problem.offsets)
     return replace(
         problem,
         ids=exchange(problem.ids, np.repeat(rank, lengths)),
@@ -74,7 +64,7 @@ def deal(problem: Problem, communicator: Communicator) -> Problem:
     )
 
 
-class Ranks:
+class Ranks(Engine):
     """The engine of one rank among several. Its pieces are the merges of an epoch."""
 
     def __init__(
@@ -91,7 +81,7 @@ class Ranks:
         self._communicator = communicator
         # pieces small enough for as many merges as there are to be
         self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MERGES)))
-        self._before = state.copy()
+        self._before = deepcopy(state)
         self._wanted = [np.frombuffer(part, np.bool_) for part in communicator.allgather(self._readable().tobytes())]
         self._home = _homes(self._wanted)
         tokens = int(communicator.allreduce(np.array([int(problem.offsets[-1])]))[0])
@@ -107,9 +97,8 @@ class Ranks:
                 rows[start : start + high - low] = True
         inner = np.zeros(problem.parameters, np.bool_)
         inner[problem.slot[rows]] = True
-        graph = problem.graph
-        between = graph.second < problem.parameters
-        first, second = graph.first[between], graph.second[between]
+        between = problem.graph.second < problem.parameters
+        first, second = problem.graph.first[between], problem.graph.second[between]
         readable = inner.copy()
         readable[first[inner[second]]] = True
         readable[second[inner[first]]] = True
@@ -119,19 +108,16 @@ class Ranks:
         self._engine.compile()
 
     def run(
-        self,
-        epoch: Epoch,
-        report: Callable[[float], None],
-        begin: int = 0,
-        seconds: float = math.inf,
-        end: int | None = None,
-    ) -> tuple[int, NDArray[np.float64]]:
+        self, epoch: Epoch, report: Report, begin: int = 0, seconds: float = math.inf, end: int | None = None
+    ) -> tuple[int, Floats]:
         """Train and merge; the totals are those of all ranks."""
         totals = np.zeros(3)
         started = time.monotonic()
         last = self.pieces if end is None else end
+        # the pieces of the text that begin after each merge
+        pieces = [round(merge / self.pieces * self._engine.pieces) for merge in range(self.pieces + 1)]
         for merge in range(begin, last):
-            totals += self._engine.run(epoch, report, self._piece_of(merge), end=self._piece_of(merge + 1))[1]
+            totals += self._engine.run(epoch, report, pieces[merge], end=pieces[merge + 1])[1]
             self._engine.pull()
             self.merge()
             late = self._communicator.allreduce(np.array([float(time.monotonic() - started > seconds)]))
@@ -139,10 +125,6 @@ class Ranks:
                 last = merge + 1
                 break
         return last, self._communicator.allreduce(totals)
-
-    def _piece_of(self, merge: int) -> int:
-        """The piece of the text that begins after a merge."""
-        return round(merge / self.pieces * self._engine.pieces)
 
     def merge(self) -> None:
         """Add to every row what all ranks have added to it since the last merge."""
@@ -173,8 +155,7 @@ class Ranks:
     def _moved(self) -> NDArray[np.bool_]:
         """(P) The rows that this rank has moved since the last merge."""
         moved = np.zeros(self.problem.parameters, np.bool_)
-        for low in range(0, len(moved), ROWS_PER_COMPARISON):
-            rows = slice(low, min(low + ROWS_PER_COMPARISON, len(moved)))
+        for rows in row_batches(len(moved)):
             moved[rows] = (self.state.memory[rows] != self._before.memory[rows]).any(1)
             moved[rows] |= self.state.accumulator[rows] != self._before.accumulator[rows]
         return moved
@@ -188,26 +169,21 @@ class Ranks:
             rows, vectors, accumulator = _unpack(part, state.dimensions)
             state.theta[rows], state.accumulator[rows] = vectors, accumulator
 
-    def push(self, rows: NDArray[np.int64]) -> None:
+    def push(self, rows: Ints) -> None:
         self._engine.push(rows)
 
 
 def _homes(wanted: Sequence[NDArray[np.bool_]]) -> NDArray[np.int32]:
     """(P) One of the ranks that can read a row, each in turn; 0 if none can."""
     home = np.zeros(len(wanted[0]), np.int32)
-    for low in range(0, len(home), ROWS_PER_COMPARISON):
-        readers = np.stack([rows[low : low + ROWS_PER_COMPARISON] for rows in wanted])
-        turn = np.arange(low, low + readers.shape[1]) % np.maximum(readers.sum(0), 1)
-        home[low : low + ROWS_PER_COMPARISON] = np.argmax(readers & (readers.cumsum(0) == turn + 1), axis=0)
+    for rows in row_batches(len(home)):
+        readers = np.stack([readable[rows] for readable in wanted])
+        turn = np.arange(rows.start, rows.stop) % np.maximum(readers.sum(0), 1)
+        home[rows] = np.argmax(readers & (readers.cumsum(0) == turn + 1), axis=0)
     return home
 
 
-Part = tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]  # rows, vectors, accumulators
-
-
-def _join(
-    parts: Sequence[Part], changed: NDArray[np.int64], start: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _join(parts: Sequence[Part], changed: Ints, start: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
     """(n, D), (n) The displacement of `changed` rows by what all ranks have added, and their accumulators then.
 
     Ranks do not know how others' gradients make the accumulator grow, and take larger steps than one after the other
@@ -241,9 +217,7 @@ def _combine(one: NDArray[np.float32], two: NDArray[np.float32]) -> NDArray[np.f
     return sums
 
 
-def _pack(
-    rows: NDArray[np.int64], vectors: NDArray[np.float32], accumulator: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def _pack(rows: Ints, vectors: NDArray[np.float32], accumulator: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows as they are sent: their numbers, accumulators and vectors, or what is added to these."""
     return np.concatenate([rows.astype(np.int32).view(np.float32)[:, None], accumulator[:, None], vectors], axis=1)
 

@@ -1,7 +1,7 @@
-"""What training changes, and what every engine has in common: the vectors, Adagrad's accumulators, an epoch.
+"""The state that training changes, and what every engine has in common.
 
-The CPU, Torch and rank engines all start from a `State` and leave their result in it, so that a run can change its
-engine, be saved or be merged with that of another process without either knowing how the other works.
+The CPU, Torch and rank engines start from a `State` and leave their result in it, so that a run can be saved and
+resumed, or merged with that of another process.
 
 P parameters, T fixed targets behind them, D dimensions, W dimensions padded to whole cache lines.
 """
@@ -9,9 +9,8 @@ P parameters, T fixed targets behind them, D dimensions, W dimensions padded to 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,13 @@ from scipy.sparse.linalg import splu
 from laplex.model.graph import Graph
 from laplex.model.problem import Problem
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Report = Callable[[float], None]
 FLOATS_PER_CACHE_LINE = 16
 INITIAL_ACCUMULATOR = 1e-3  # a row that no gradient has touched still has it at the end
 FINAL_RATE = 1e-4  # the last step size as a share of the first
-ROWS_PER_BATCH = 10_000  # rows that are copied at once, since a copy of all would take too much memory
+ROWS_PER_BATCH = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,42 +46,6 @@ class Epoch:
     def seed_of(self, piece: int) -> int:
         """A seed for the random numbers of one piece of the text."""
         return ((self.seed * 1_000_003 + self.number) * 1_000_003 + piece) & (2**63 - 1)
-
-
-class Engine(Protocol):
-    """What the loop over epochs, and the merging of ranks, ask of an engine. It works on the `State` it was given."""
-
-    @property
-    def pieces(self) -> int:
-        """The number of pieces that the text is cut into; a run may stop and resume between two of them."""
-        ...
-
-    def compile(self) -> None:
-        """Compile what has to be compiled, so that it is not part of the time of an epoch."""
-        ...
-
-    def run(
-        self,
-        epoch: Epoch,
-        report: Callable[[float], None],
-        begin: int = 0,
-        seconds: float = math.inf,
-        end: int | None = None,
-    ) -> tuple[int, NDArray[np.float64]]:
-        """Train on the pieces from `begin` up to `end` of an epoch's order, or until `seconds` have passed.
-
-        Returns the piece to resume from, and (3) the number of tokens read, the log likelihood of a sample of them,
-        and the size of that sample.
-        """
-        ...
-
-    def pull(self) -> None:
-        """Copy what is on a device or on other ranks into the state."""
-        ...
-
-    def push(self, rows: NDArray[np.int64]) -> None:
-        """Copy rows that were changed in the state to wherever the engine works on them."""
-        ...
 
 
 @dataclass(eq=False)
@@ -103,9 +69,8 @@ class State:
             size = min(ROWS_PER_BATCH, len(problem.slot) - row), problem.dimensions
             values = (random.random(size, np.float32) - 0.5) / problem.dimensions
             members = order[slice(*np.searchsorted(sorted_rows, [row, row + ROWS_PER_BATCH]))]
-            for start in range(0, len(members), ROWS_PER_BATCH):  # a word has a member for every slice
-                batch = members[start : start + ROWS_PER_BATCH]
-                state.theta[batch] = values[problem.initial_row[batch] - row]
+            for batch in row_batches(len(members)):  # a word has a member for every slice
+                state.theta[members[batch]] = values[problem.initial_row[members[batch]] - row]
         if len(problem.graph.targets):
             state.theta[problem.parameters :] = problem.graph.targets
         return state
@@ -120,10 +85,6 @@ class State:
         """Everything that has to be saved to resume a run."""
         return {"theta": self.memory, "accumulator": self.accumulator}
 
-    def copy(self) -> State:
-        """A state of its own with the same values."""
-        return State(self.memory.copy(), self.dimensions, self.accumulator.copy())
-
     def first(self, rows: int) -> State:
         """The state of the first rows, in the same memory."""
         return State(self.memory[:rows], self.dimensions, self.accumulator[:rows])
@@ -131,19 +92,16 @@ class State:
     def unpadded(self, parameters: int) -> NDArray[np.float32]:
         """(P, D) The vectors without padding and targets, moved together within `memory`, whose rows are then lost."""
         flat = self.memory.reshape(-1)
-        for row in range(0, parameters, ROWS_PER_BATCH):
-            batch = self.theta[row : min(row + ROWS_PER_BATCH, parameters)].copy()
-            flat[row * self.dimensions : row * self.dimensions + batch.size] = batch.reshape(-1)
+        for rows in row_batches(parameters):
+            flat[rows.start * self.dimensions : rows.stop * self.dimensions] = self.theta[rows].reshape(-1).copy()
         return flat[: parameters * self.dimensions].reshape(parameters, self.dimensions)
 
     def log_prior(self, graph: Graph) -> float:
         """The log prior of the vectors under a graph, up to its constant."""
         total = 0.0
-        for row in range(0, len(graph), ROWS_PER_BATCH):
-            rows = slice(row, min(row + ROWS_PER_BATCH, len(graph)))
+        for rows in row_batches(len(graph)):
             total += float(graph.diagonal[rows] @ _squared_norm(self.theta[rows]))
-        for edge in range(0, graph.edges, ROWS_PER_BATCH):
-            edges = slice(edge, edge + ROWS_PER_BATCH)
+        for edges in row_batches(graph.edges):
             difference = self.memory.take(graph.second[edges], 0)
             difference *= -graph.sign[edges, None].astype(np.float32)
             difference += self.memory.take(graph.first[edges], 0)
@@ -157,6 +115,39 @@ class State:
             _solve(graph, self.theta, untouched)
 
 
+class Engine:
+    """What the loop over epochs, and the merging of ranks, ask of an engine. It works on the `State` it was given."""
+
+    problem: Problem
+    state: State
+    pieces: int  # that the text is cut into; a run may stop and resume between two of them
+
+    def compile(self) -> None:
+        """Compile what has to be compiled, so that it is not part of the time of an epoch."""
+
+    def run(
+        self, epoch: Epoch, report: Report, begin: int = 0, seconds: float = math.inf, end: int | None = None
+    ) -> tuple[int, Floats]:
+        """Train on the pieces from `begin` up to `end` of an epoch's order, or until `seconds` have passed.
+
+        Returns the piece to resume from, and (3) the number of tokens read, the log likelihood of a sample of them,
+        and the size of that sample. `report` is called with the share of the epoch that is done.
+        """
+        raise NotImplementedError
+
+    def pull(self) -> None:
+        """Copy what is on a device or on other ranks into the state."""
+
+    def push(self, rows: Ints) -> None:
+        """Copy rows that were changed in the state to wherever the engine works on them."""
+
+
+def row_batches(rows: int) -> Iterator[slice]:
+    """Slices of rows that are copied at once, since a copy of all would take too much memory."""
+    for start in range(0, rows, ROWS_PER_BATCH):
+        yield slice(start, min(start + ROWS_PER_BATCH, rows))
+
+
 def aligned_zeros(rows: int, width: int) -> NDArray[np.float32]:
     """Zeros whose rows begin at cache lines, if `width` is a multiple of a line or divides it."""
     memory = np.zeros(rows * width + FLOATS_PER_CACHE_LINE, np.float32)
@@ -164,30 +155,35 @@ def aligned_zeros(rows: int, width: int) -> NDArray[np.float32]:
     return memory[first : first + rows * width].reshape(rows, width)
 
 
-def _squared_norm(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    norms: NDArray[np.float64] = np.einsum("ij,ij->i", vectors, vectors).astype(np.float64)
+def _squared_norm(vectors: NDArray[np.float32]) -> Floats:
+    norms: Floats = np.einsum("ij,ij->i", vectors, vectors).astype(np.float64)
     return norms
 
 
-def _solve(graph: Graph, theta: NDArray[np.float32], rows: NDArray[Any]) -> None:
+def edge_ends(graph: Graph) -> tuple[Ints, Ints, Floats, NDArray[np.bool_]]:
+    """Every edge from each of its ends that moves: this end, the other, ±weight, and whether the other moves, too."""
+    mutual = ~graph.directed & (graph.second < len(graph))
+    pull = graph.weight * graph.sign
+    one = np.concatenate([graph.first, graph.second[mutual]])
+    two = np.concatenate([graph.second, graph.first[mutual]])
+    return one, two, np.concatenate([pull, pull[mutual]]), np.concatenate([mutual, mutual[mutual]])
+
+
+def _solve(graph: Graph, theta: NDArray[np.float32], rows: Ints) -> None:
     """Set `rows` of θ, behind whose parameters stand the graph's targets, to the optimum given all other rows.
 
     For each row i among them: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
     """
     place = np.full(len(theta), -1)
     place[rows] = np.arange(len(rows))
-    mutual = ~graph.directed
-    one = np.concatenate([graph.first, graph.second[mutual]])
-    two = np.concatenate([graph.second, graph.first[mutual]])
-    weight = np.concatenate([graph.weight, graph.weight[mutual]])
-    sign = np.concatenate([graph.sign, graph.sign[mutual]])
-    unknown = (one < len(graph)) & (place[one] >= 0)
-    one, two, weight, sign = place[one[unknown]], two[unknown], weight[unknown], sign[unknown]
-    diagonal = graph.diagonal[rows] + np.bincount(one, weight, len(rows))
+    one, two, pull, _ = edge_ends(graph)
+    unknown = place[one] >= 0
+    one, two, pull = place[one[unknown]], two[unknown], pull[unknown]
+    diagonal = graph.diagonal[rows] + np.bincount(one, np.abs(pull), len(rows))
     inner = place[two] >= 0
-    matrix = sparse.csc_array(
-        (-sign[inner] * weight[inner], (one[inner], place[two[inner]])), shape=(len(rows), len(rows))
-    ) + sparse.diags_array(np.where(diagonal > 0, diagonal, 1.0), format="csc")
-    known = sparse.csr_array((sign[~inner] * weight[~inner], (one[~inner], two[~inner])), shape=(len(rows), len(theta)))
+    shape = (len(rows), len(rows))
+    matrix = sparse.csc_array((-pull[inner], (one[inner], place[two[inner]])), shape=shape)
+    matrix = matrix + sparse.diags_array(np.where(diagonal > 0, diagonal, 1.0), format="csc")
+    known = sparse.csr_array((pull[~inner], (one[~inner], two[~inner])), shape=(len(rows), len(theta)))
     used = np.unique(known.indices)
     theta[rows] = splu(matrix.tocsc()).solve(known[:, used] @ theta[used].astype(np.float64))

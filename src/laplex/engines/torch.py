@@ -1,14 +1,10 @@
 """The Torch engine: the same model on a GPU, or on any device that Torch knows.
 
-Text lives on the device in large pieces, in which windows, subsampling and negatives are made (`batches.py`). A step
-reads a batch of B tokens at once: every row takes the sum of its gradients by row-wise Adagrad, whose accumulator
-grows by the square of each of them, as if they had come one after the other. Nothing in a step waits for the host, and
-nothing it allocates grows with the number of rows.
-
-The prior is applied as proximal steps, SWEEPS times an epoch. The step of an edge moves both its ends to an exact
-minimum, which only holds if no other edge moves them at the same time, so the edges are divided into matchings: sets in
-which every vector is the end of one edge at most. The edges of a matching can be worked off all at once, in any order,
-on any number of processors, with the same result.
+A step reads a batch of B tokens (`batches.py`): every row takes the sum of its gradients by row-wise Adagrad, whose
+accumulator grows by the square of each of them. Nothing in a step waits for the host, and nothing it allocates grows
+with the number of rows. The prior is applied as proximal steps, SWEEPS times an epoch. The step of an edge moves both
+its ends to an exact minimum, which only holds if no other edge moves them at the same time, so the edges are divided
+into matchings, sets in which every vector is the end of one edge at most.
 
 P parameters, T fixed targets behind them and one row for padding, D dimensions, B tokens of a batch, G tokens that
 share N negatives, M window, E edges.
@@ -19,7 +15,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,7 +24,7 @@ from numpy.typing import NDArray
 
 from laplex.engines.batches import Pieces, TokenBatch
 from laplex.engines.sampling import AliasTables, count_visits
-from laplex.engines.state import INITIAL_ACCUMULATOR, Epoch, State
+from laplex.engines.state import INITIAL_ACCUMULATOR, Engine, Epoch, Floats, Ints, Report, State
 from laplex.errors import InputError
 from laplex.model.graph import Graph
 from laplex.model.problem import Problem
@@ -44,38 +39,30 @@ PIECE = 1_000_000  # tokens that are on the device at once
 BATCH_TOKENS = {"cpu": 4096, "mps": 16_384, "cuda": 65_536}
 
 
-def matchings(first: NDArray[np.int64], second: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+def matchings(first: Ints, second: Ints, size: int) -> list[Ints]:
     """The edges of each matching of a graph of `size` vectors, the largest matchings first.
 
     Edges are put in a random order; one that is the earliest at both its ends is in the matching. The edges that are
     left make the next one. Vectors with d edges need about d matchings.
     """
     left = np.random.default_rng(7).permutation(len(first))
+    taken = np.zeros(len(first), np.bool_)
     parts = []
     while len(left):
-        parts.append(_maximal_matching(first, second, left, size))
-        taken = np.zeros(len(first), np.bool_)
+        edges, used, chosen = left, np.zeros(size, np.bool_), []
+        while len(edges):  # until none can be added to the matching
+            rank = np.arange(len(edges))
+            earliest = np.full(size, len(edges))
+            np.minimum.at(earliest, first[edges], rank)
+            np.minimum.at(earliest, second[edges], rank)
+            free = edges[(earliest[first[edges]] == rank) & (earliest[second[edges]] == rank)]
+            chosen.append(free)
+            used[first[free]] = used[second[free]] = True
+            edges = edges[~(used[first[edges]] | used[second[edges]])]
+        parts.append(np.concatenate(chosen))
         taken[parts[-1]] = True
         left = left[~taken[left]]
     return parts
-
-
-def _maximal_matching(
-    first: NDArray[np.int64], second: NDArray[np.int64], edges: NDArray[np.int64], size: int
-) -> NDArray[np.int64]:
-    """A matching among these edges to which none of them can be added; earlier ones take precedence."""
-    used = np.zeros(size, np.bool_)
-    chosen = [np.empty(0, np.int64)]
-    while len(edges):
-        rank = np.arange(len(edges))
-        earliest = np.full(size, len(edges))
-        np.minimum.at(earliest, first[edges], rank)
-        np.minimum.at(earliest, second[edges], rank)
-        free = (earliest[first[edges]] == rank) & (earliest[second[edges]] == rank)
-        chosen.append(edges[free])
-        used[first[edges[free]]] = used[second[edges[free]]] = True
-        edges = edges[~(used[first[edges]] | used[second[edges]])]
-    return np.concatenate(chosen)
 
 
 def device_of(name: str | None) -> torch.device:
@@ -103,7 +90,7 @@ class Matching:
     moves: torch.Tensor  # 1 if the second end moves, too, else 0
 
 
-class Torch:
+class Torch(Engine):
     """A problem prepared for a device. Vectors and accumulators are copied there, and back by `pull`."""
 
     def __init__(
@@ -128,6 +115,7 @@ class Torch:
         self._negatives_per_block = negatives_per_block
         size = batch or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
         self._texts = Pieces(problem, self.device, size, max(size, min(piece or PIECE, PIECE)), block)
+        self.pieces = self._texts.count
         rows = len(state.theta) + 1
         self.theta = torch.zeros(rows, problem.dimensions, device=self.device)
         self.acc = torch.full((rows,), INITIAL_ACCUMULATOR, device=self.device)
@@ -143,10 +131,11 @@ class Torch:
             counted = count_visits(problem, block, negatives_per_block, communicator)
             visits, share = counted.count, counted.share
         self._edges = self._match(problem.graph, visits, share)
+        self._portions = max(len(self._edges), -(-problem.parameters // EDGES_PER_SWEEP))  # that a sweep is cut into
         ridge = np.append(problem.graph.diagonal * share, 0.0).astype(np.float32)
         self._ridge = torch.from_numpy(ridge).to(self.device)
 
-    def _match(self, graph: Graph, visits: NDArray[np.float64], share: NDArray[np.float64]) -> list[Matching]:
+    def _match(self, graph: Graph, visits: Floats, share: Floats) -> list[Matching]:
         """Matchings with the part of each edge's weight that is due on this rank in one sweep.
 
         The prior of a row is due where it is visited, and that of an edge where its ends are.
@@ -157,39 +146,26 @@ class Torch:
         here = (visits * share)[first] + (visits * share)[second]
         weight = np.minimum(graph.weight * here / (visits[first] + visits[second]) / SWEEPS, 1e30)
         moves = ~graph.directed & (graph.second < len(graph))
-        kinds = (np.int64, np.int64, np.float32, np.float32, np.float32)
-        arrays: tuple[NDArray[Any], ...] = (first, second, weight, graph.sign, moves)
-        columns = [array.astype(kind) for array, kind in zip(arrays, kinds, strict=True)]
+        columns: list[NDArray[Any]] = [first, second]
+        columns += [array.astype(np.float32) for array in (weight, graph.sign, moves)]
         return [
             Matching(*(torch.from_numpy(column[part[i : i + EDGES_PER_SWEEP]]).to(self.device) for column in columns))
             for part in matchings(first, second, len(visits))
             for i in range(0, len(part), EDGES_PER_SWEEP)
         ]
 
-    @property
-    def pieces(self) -> int:
-        return self._texts.count
-
-    def compile(self) -> None:
-        """Do nothing: Torch's operations are compiled."""
-
     def pull(self) -> None:
         self.state.theta[:] = self.theta[:-1].cpu().numpy()
         self.state.accumulator[:] = self.acc[:-1].cpu().numpy()
 
-    def push(self, rows: NDArray[np.int64]) -> None:
+    def push(self, rows: Ints) -> None:
         index = torch.from_numpy(rows).to(self.device)
         self.theta.index_copy_(0, index, torch.from_numpy(self.state.theta[rows]).to(self.device))
         self.acc.index_copy_(0, index, torch.from_numpy(self.state.accumulator[rows]).to(self.device))
 
     def run(
-        self,
-        epoch: Epoch,
-        report: Callable[[float], None],
-        begin: int = 0,
-        seconds: float = math.inf,
-        end: int | None = None,
-    ) -> tuple[int, NDArray[np.float64]]:
+        self, epoch: Epoch, report: Report, begin: int = 0, seconds: float = math.inf, end: int | None = None
+    ) -> tuple[int, Floats]:
         if self.device.type == "cpu":
             torch.set_num_threads(epoch.threads)
         totals = np.zeros(3)
@@ -200,34 +176,30 @@ class Torch:
             number += 1
         return number, totals
 
-    def _read(self, epoch: Epoch, number: int, report: Callable[[float], None]) -> NDArray[np.float64]:
+    def _read(self, epoch: Epoch, number: int, report: Report) -> Floats:
         """Train on one piece."""
         random = torch.Generator(self.device)
         random.manual_seed(epoch.seed_of(number))
-        text = self._texts.read(epoch.seed, epoch.number, number, random)
-        steps = max(len(text), 1)  # a piece of which nothing is kept has its part of the prior all the same
+        tokens, batches = self._texts.read(epoch.seed, epoch.number, number, random)
+        steps = max(len(batches), 1)  # a piece of which nothing is kept has its part of the prior all the same
         totals = torch.zeros(2, device=self.device)
-        sweeps = _Schedule(SWEEPS / self.pieces * self.portions, steps)
+        portions = SWEEPS / self.pieces * self._portions  # of the prior, spread evenly over the steps of a piece
         for step in range(steps):
             done = (number + step / steps) / self.pieces
             rate = epoch.rate_at(done)
-            if step < len(text):
-                self.step(text.batch(step), rate, random, totals if step % BATCHES_PER_SAMPLE == 0 else None)
-            for turn in sweeps.due(step, number):
+            if batches:
+                self.step(batches[step], rate, random, totals if step % BATCHES_PER_SAMPLE == 0 else None)
+            due = (math.ceil(number * portions + portions * part / steps - 1e-9) for part in (step, step + 1))
+            for turn in range(*due):
                 self.sweep(turn, rate)
             if step % 8 == 0:
                 report(done)
-        return np.array([float(text.tokens), *totals.tolist()])
-
-    @property
-    def portions(self) -> int:
-        """The number of portions that a sweep of the prior is cut into."""
-        return max(len(self._edges), -(-self.problem.parameters // EDGES_PER_SWEEP))
+        return np.array([float(tokens), *totals.tolist()])
 
     def sweep(self, turn: int, rate: float) -> None:
         """Apply one portion of the prior: the ridge of a part of the rows, and edges that share no end."""
-        turn %= self.portions
-        rows = -(-self.problem.parameters // self.portions)
+        turn %= self._portions
+        rows = -(-self.problem.parameters // self._portions)
         part = slice(turn * rows, min((turn + 1) * rows, self.problem.parameters))
         shrink = 1.0 + rate / SWEEPS * self.acc[part].rsqrt() * self._ridge[part]
         self.theta[part].div_(shrink[:, None])
@@ -358,17 +330,3 @@ def _overlay(parts: torch.Tensor, total: torch.Tensor) -> None:
         target = total[shift:]
         # groups are `size` apart, and so are their parts
         target.as_strided(part.shape, (size * dimensions, dimensions, 1), target.storage_offset()).add_(part)
-
-
-@dataclass
-class _Schedule:
-    """Spreads `count` portions of the prior evenly over the steps of a piece."""
-
-    count: float
-    steps: int
-
-    def due(self, step: int, piece: int) -> range:
-        """The portions that are due at a step, numbered over all pieces."""
-        before = piece * self.count + self.count * step / self.steps
-        after = piece * self.count + self.count * (step + 1) / self.steps
-        return range(math.ceil(before - 1e-9), math.ceil(after - 1e-9))

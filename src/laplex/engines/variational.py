@@ -2,31 +2,27 @@
 
 Of all q(θ) = Π N(μ_rd, v_rd), the one is found whose lower bound of the log evidence is highest:
 
-    ELBO = E_q log p(x | θ) + E_q log p(θ) + H(q)
+    ELBO = E_q log p(x | θ) + E_q log p(θ) + H(q),   H(q) = ½ Σ log(2πe v_rd)
     E_q log p(θ) = log p(μ) − ½ Σ_r p_r Σ_d v_rd,   p_r = d_r + Σ_j a_rj: the diagonal of the prior's precision
-    H(q) = ½ Σ log(2πe v_rd)
 
-Both are exact; the constant of log p(θ), which depends on the graph alone, is left out (`log_constant` has it). For the
-likelihood, the score x = ρ·h of independent normal ρ and h = Σ_c n_c α_c has
+The constant of log p(θ) is left out. The score x = ρ·h of independent normal ρ and h = Σ_c n_c α_c has
 
     E x = μ_ρ·μ_h,   Var x = (μ_ρ² + v_ρ)·v_h + v_ρ·μ_h²,   v_h = Σ_c n_c² v_c
 
-exactly. It is taken as normal, since it is a sum over dimensions, and E log σ(x) is a sum over Gauss–Hermite points.
-That is the one approximation, and it makes the ELBO a smooth function of μ and v, without random numbers.
+It is taken as normal, since it is a sum over dimensions, and E log σ(x) is a sum over Gauss–Hermite points: the one
+approximation, which makes the ELBO a smooth function of μ and v. The deviations are too narrow, since each number is
+taken as independent of all others. How much depends on the axes, so the vectors are first rotated to their principal
+axes. They are not a test, and say nothing about another sample of text.
 
-The deviations are those of a posterior in which all occurrences are independent. They are too narrow, since each number
-is taken as independent of all others. They are not a test, and say nothing about another sample of text. How much too
-narrow they are depends on the axes, so the vectors are first rotated to their principal axes.
-
-The reference (`maximize`) uses L-BFGS. The CPU engine (`Variational`, over `variational_kernels.py`) reads texts of any
-size, from the means that maximize the log posterior. Each pass moves the means by stochastic steps, with the prior
-as proximal steps, and sums the curvature of the expected log likelihood for each number. Then every precision takes a
-natural-gradient step to where the ELBO is highest given all else, which is stable whatever the strength of the prior:
+The reference (`maximize`) uses L-BFGS. The CPU engine (`Variational`, over `variational_kernels.py`) starts at the
+means that maximize the log posterior. Each pass moves them by stochastic steps and sums the curvature of the expected
+log likelihood for each number. Then every precision takes a natural-gradient step to where the ELBO is highest given
+all else, which is stable whatever the strength of the prior:
 
     1/v_rd ← (1 − s) / v_rd + s (p_r + Σ κ E h_d²),   s = 2/(n + 1) in pass n,   κ = E σ'(x)
 
-The weights s make an average over passes in which the later ones count more, which removes the noise of the negatives.
-The first pass moves no mean: it measures the curvatures, and how long the steps of each row may be.
+The weights s average over passes, which removes the noise of the negatives. The first pass moves no mean: it measures
+the curvatures, and how long the steps of each row may be.
 
 P parameters, D dimensions, W padded dimensions, V words, n tokens.
 """
@@ -43,13 +39,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import splu
 from scipy.special import expit, log_expit
 
 from laplex.engines import cpu, variational_kernels
 from laplex.engines.reference import minimize_lbfgs
 from laplex.engines.sampling import count_visits
-from laplex.engines.state import INITIAL_ACCUMULATOR, ROWS_PER_BATCH, Epoch, State
+from laplex.engines.state import INITIAL_ACCUMULATOR, Epoch, Floats, State, edge_ends, row_batches
 from laplex.errors import InputError
 from laplex.model.graph import Graph
 from laplex.model.likelihoods import SliceText
@@ -57,7 +52,6 @@ from laplex.model.objective import log_prior, log_prior_gradient, slice_texts
 from laplex.model.problem import Problem
 from laplex.runtime.checkpoint import Checkpoint, Position
 
-Floats = NDArray[np.float64]
 QUADRATURE_POINTS = 16  # exact to 1e-5 for a score whose deviation is 2
 _Z, _W = np.polynomial.hermite_e.hermegauss(QUADRATURE_POINTS)
 _W = _W / _W.sum()
@@ -82,9 +76,8 @@ def check(problem: Problem) -> None:
 
 def precision(graph: Graph) -> Floats:
     """(P) The diagonal of the prior's precision matrix: the precision of a row given all others."""
-    inner = graph.second < len(graph)
-    ends = np.concatenate([graph.first, graph.second[inner]])
-    return graph.diagonal + np.bincount(ends, np.concatenate([graph.weight, graph.weight[inner]]), len(graph))
+    ends, _, pull, _ = edge_ends(graph)
+    return graph.diagonal + np.bincount(ends, np.abs(pull), len(graph))
 
 
 def rotate_to_principal_axes(problem: Problem, mean: NDArray[Any]) -> NDArray[Any]:
@@ -97,9 +90,9 @@ def rotate_to_principal_axes(problem: Problem, mean: NDArray[Any]) -> NDArray[An
         return mean
     reads = count_visits(problem, 1, 1).reads
     moment = np.zeros((mean.shape[1], mean.shape[1]))
-    for row in range(0, len(mean), ROWS_PER_BATCH):
-        batch = mean[row : row + ROWS_PER_BATCH].astype(np.float64)
-        moment += (batch * reads[row : row + ROWS_PER_BATCH, None]).T @ batch
+    for rows in row_batches(len(mean)):
+        batch = mean[rows].astype(np.float64)
+        moment += (batch * reads[rows, None]).T @ batch
     axes = np.linalg.eigh(moment)[1][:, ::-1]
     rotated: NDArray[Any] = mean @ axes.astype(mean.dtype)
     return rotated
@@ -159,9 +152,7 @@ def _cbow(text: SliceText, rho: Floats, rho_v: Floats, alpha: Floats, alpha_v: F
 
 
 def _sgns(text: SliceText, rho: Floats, rho_v: Floats, alpha: Floats, alpha_v: Floats, negatives: int) -> Slopes:
-    shape = (len(rho), len(text.tokens))
-    is_token = sparse.csr_array((np.ones(shape[1]), (text.tokens, np.arange(shape[1]))), shape=shape)
-    together = (is_token @ text.around).toarray()  # (V, contexts) how often a word has a context
+    together = text.cooccurrences.toarray()  # (V, contexts)
     score, score_v = rho @ alpha.T, (rho**2 + rho_v) @ alpha_v.T + rho_v @ (alpha**2).T
     positive, positive_m, positive_v = expect(score, score_v)
     negative, negative_m, negative_v = expect(-score, score_v)
@@ -198,17 +189,10 @@ def entropy(variance: Floats) -> float:
     return float(0.5 * np.log(2.0 * np.pi * np.e * variance).sum())
 
 
-def log_constant(graph: Graph, dimensions: int) -> float:
-    """What log p(θ) leaves out: ½ D log det(L + D) − ½ P D log 2π. For graphs that can be factorized."""
-    upper = splu(sparse.csc_array(graph.laplacian())).U
-    return float(0.5 * dimensions * (np.log(np.abs(upper.diagonal())).sum() - len(graph) * np.log(2.0 * np.pi)))
-
-
 def maximize(
     problem: Problem, mean: Floats, *, variance: Floats | None = None, steps: int = 2000, tolerance: float = 1e-7
 ) -> tuple[Floats, Floats]:
     """The nearest maximum of the ELBO to these means: μ and v, by L-BFGS."""
-    check(problem)
     text = list(slice_texts(problem))
     if variance is None:
         curvature = -2.0 * expected_log_likelihood(problem, mean, np.zeros_like(mean), text)[2]
@@ -246,10 +230,7 @@ def fit(
     return mean.astype(np.float32), np.sqrt(variance).astype(np.float32), [record]
 
 
-KERNELS = {
-    "cbow": cpu.Kernel(variational_kernels.cbow, False),
-    "sgns": cpu.Kernel(variational_kernels.sgns, True),
-}
+KERNELS: cpu.Kernels = {"cbow": (variational_kernels.cbow, False), "sgns": (variational_kernels.sgns, True)}
 RATES = {"cbow": 0.5, "sgns": 0.25}  # shares of the CPU engine's first step size: the means are nearly at their optimum
 MEASURING_RATE = 1e-12  # of a pass that moves nothing
 ELBO_TOKENS = 200_000  # that the ELBO is computed from, the same ones after every pass
@@ -269,17 +250,14 @@ class Variational(cpu.Cpu):
         negatives_per_block: int,
         piece: int | None = None,
     ) -> None:
-        check(problem)
         state = State.initial(problem, 0)
         state.theta[: problem.parameters] = means
         super().__init__(problem, state, block, negatives_per_block, piece)
         shape = problem.parameters, state.memory.shape[1]
         self.variance, self.curvature = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self._arguments += (variational_kernels.Moments(self.variance, self.curvature),)
         self._precision = precision(problem.graph)
         self._tokens = float(self.visits.reads.sum()) / 2.0  # each is read as a word and as a context
-
-    def _arguments(self) -> tuple[object, ...]:
-        return *super()._arguments(), variational_kernels.Moments(self.variance, self.curvature)
 
     def update_variances(self, number: int, of: int) -> None:
         """Compute the variances from the curvatures of pass `number`, the first being 0, that is over.
@@ -290,22 +268,12 @@ class Variational(cpu.Cpu):
             growth = self.state.accumulator - INITIAL_ACCUMULATOR
             self.state.accumulator[:] = INITIAL_ACCUMULATOR + of * growth
         dimensions, share = self.problem.dimensions, 2.0 / (number + 2.0)
-        for row in range(0, len(self.variance), ROWS_PER_BATCH):
-            rows = slice(row, row + ROWS_PER_BATCH)
+        for rows in row_batches(len(self.variance)):
             updated = self._precision[rows, None] + self.curvature[rows, :dimensions]
             if number:
                 updated = share * updated + (1.0 - share) / self.variance[rows, :dimensions]
             self.variance[rows, :dimensions] = 1.0 / updated
         self.curvature[:] = 0.0
-
-    def expected_log_prior(self, graph: Graph) -> float:
-        """E_q of the log prior under a part of the graph, up to its constant."""
-        return self.state.log_prior(graph) - 0.5 * float(precision(graph) @ self.variance.sum(1, dtype=np.float64))
-
-    def entropy(self) -> float:
-        """H(q)."""
-        logs = np.log(self.variance[:, : self.problem.dimensions]).sum(dtype=np.float64)
-        return 0.5 * float(logs + self.problem.parameters * self.problem.dimensions * np.log(2.0 * np.pi * np.e))
 
     def expected_log_likelihood(self, seed: int, threads: int) -> float:
         """E_q of the log likelihood of the whole text after subsampling, from a sample of it.
@@ -317,7 +285,7 @@ class Variational(cpu.Cpu):
         sizes = np.diff(self._segments.offsets[self._pieces], axis=1)[order, 0]
         chosen = order[np.cumsum(sizes) - sizes < ELBO_TOKENS].tolist()
 
-        def judge(piece: int) -> NDArray[np.float64]:
+        def judge(piece: int) -> Floats:
             totals = np.zeros(3)
             self._run_kernel(self._pieces[piece].tolist(), 0.0, seed + 7 * piece, self._scratch(), totals)
             return totals
@@ -329,8 +297,14 @@ class Variational(cpu.Cpu):
     def record(self, seed: int, threads: int) -> dict[str, Any]:
         """The ELBO and its parts: the likelihood of a token, the rest of all parameters."""
         likelihood = self.expected_log_likelihood(seed, threads)
-        priors = {name: self.expected_log_prior(graph) for name, graph in self.problem.parts.items()}
-        entropy = self.entropy()
+        spread = self.variance.sum(1, dtype=np.float64)
+        priors = {
+            name: self.state.log_prior(graph) - 0.5 * float(precision(graph) @ spread)
+            for name, graph in self.problem.parts.items()
+        }
+        parameters, dimensions = self.problem.parameters, self.problem.dimensions
+        logs = np.log(self.variance[:, :dimensions]).sum(dtype=np.float64)
+        entropy = 0.5 * float(logs + parameters * dimensions * np.log(2.0 * np.pi * np.e))
         return {
             "log_likelihood": likelihood / max(self._tokens, 1.0),
             "log_prior": sum(priors.values()),

@@ -36,9 +36,6 @@ from laplex.engines.kernels import (
     seeded,
 )
 
-# mypy: ignore-errors
-# (Numba types these functions when it compiles them)
-
 QUADRATURE_POINTS = 8  # exact to 4e-4 for a score whose deviation is 2, to 1e-6 for 1
 _Z, _SHARE = np.polynomial.hermite_e.hermegauss(QUADRATURE_POINTS)
 _Z, _SHARE = _Z.astype(np.float32), (_SHARE / _SHARE.sum()).astype(np.float32)
@@ -52,9 +49,8 @@ class Moments(NamedTuple):
 
 
 @fast
-def _three(rows, columns):
+def _three(shape):
     """Three arrays of zeros; contiguous ones, which slices of a larger one are not to the compiler."""
-    shape = (rows, columns)
     return np.zeros(shape, np.float32), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
 
 
@@ -86,31 +82,15 @@ def _log_expected(mean, variance, sign):
 
 
 @fast
-def _gather(lanes, theta, variance, slots, first, last, mean, var, square):
+def _gather(lanes, theta, variance, slots, count, mean, var, square):
     """Copy means μ and variances of some rows side by side, and μ²."""
-    for k in range(first, last):
+    for k in range(count):
         source = slots[k]
         for d in range(LANE * len(lanes)):
             m, v = theta[source, d], variance[source, d]
             mean[k, d] = m
             var[k, d] = v
             square[k, d] = m * m
-
-
-@fast
-def _clear(lanes, rows, first, last):
-    """Set rows to zero."""
-    for k in range(first, last):
-        for d in range(LANE * len(lanes)):
-            rows[k, d] = F(0.0)
-
-
-@fast
-def _add_square(lanes, var, square, count):
-    """From μ² to E x² = μ² + v."""
-    for k in range(count):
-        for d in range(LANE * len(lanes)):
-            square[k, d] += var[k, d]
 
 
 @fast
@@ -124,6 +104,25 @@ def _scores(lanes, tokens, sampled, score, score_v, more, rows, negatives):
     for b in range(rows):
         for k in range(negatives):
             score_v[b, k] += more[b, k]
+
+
+@fast
+def _expect_negatives(lanes, sampled, weights, flat, bits, uses, weight, slopes, count, rows):
+    """Turn scores into what each adds to slope and curvature, by the windows that a row is in, and add up by row.
+
+    `slopes` (count, W) increase by Σ −E σ(x) μ, are set to Σ κ v, and increase by Σ κ (μ² + v).
+    """
+    sigma, slope = weights
+    negatives = sigma.shape[1]
+    _expect(*flat, bits, rows * negatives)
+    for n in range(rows):
+        share = uses[n] * weight if n < count else F(0.0)
+        for k in range(negatives):
+            sigma[n, k] *= -share
+            slope[n, k] *= share
+    _combine(lanes, sigma, sampled[0], slopes[0], 0, count, 0, negatives, F(1.0))
+    _combine(lanes, slope, sampled[1], slopes[1], 0, count, 0, negatives, F(0.0))
+    _combine(lanes, slope, sampled[2], slopes[2], 0, count, 0, negatives, F(1.0))
 
 
 @fast
@@ -144,7 +143,7 @@ def _learn_negatives(lanes, parameters, edges, moments, slots, tokens, sampled, 
             moments.curvature[slots[k], d] += first[k, d] + second[k, d]
         _step(lanes, theta, row_state, slots[k], gradient, k, rate, inverse_dimensions)
         if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
-            _apply_prior(lanes, theta, row_state, edges[0], edges[1], edges[2], edges[3], slots[k], rate)
+            _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
 
 
 @fast
@@ -158,7 +157,7 @@ def _learn_contexts(lanes, parameters, edges, moments, slots, d_alpha, c_alpha, 
             moments.curvature[c, d] += c_alpha[n, d]
         _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
         if begin <= n < end and _takes_prior(row_state[c, CHANCE], state):
-            _apply_prior(lanes, theta, row_state, edges[0], edges[1], edges[2], edges[3], c, rate)
+            _apply_prior(lanes, theta, row_state, edges, c, rate)
 
 
 @fast
@@ -181,59 +180,50 @@ def _sums(lanes, slots, alpha, alpha_v, lo, hi, i, times, h, h_v, h_2, b):
 
 
 @fast
-def cbow(lanes, text, parameters, edges, moments, settings, first, last, kept, totals):
+def cbow(lanes, text, tables, parameters, edges, moments, settings, first, last, kept, totals):
     """Read segments `first` up to `last`; arguments as in `kernels.cbow`. With a rate of 0 all tokens are judged."""
     width = LANE * len(lanes)
-    window, block, negatives = settings.window, settings.block, settings.negatives_per_block
-    rate, weight, learning = F(settings.rate), F(settings.negatives / settings.negatives_per_block), settings.rate > 0.0
-    inverse_dimensions = F(1.0 / settings.dimensions)
-    noise, alias, members = text.noise, text.alias, text.members
+    window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
-    state, steps = seeded(settings.seed), (rate, inverse_dimensions)
+    state, steps, learning = seeded(seed), (rate, inverse_dimensions), rate > F(0.0)
     longest = block + 2 * window
-    alpha, alpha_v, unused = _three(longest, width)
-    d_alpha, c_alpha, unused = _three(longest, width)
+    alpha, alpha_v, unused = _three((longest, width))
+    d_alpha, c_alpha, unused = _three((longest, width))
     around = np.empty(longest, np.int64)
-    h, h_v, h_2 = _three(block, width)
-    d_h, e_h, c_h = _three(block, width)
+    h, h_v, h_2 = _three((block, width))
+    d_h, e_h, c_h = _three((block, width))
+    uses = np.ones(block, np.float32)
     times = np.zeros((block, 2 * window + 1), np.float32)
-    negative, negative_v, negative_2 = _three(negatives, width)
-    room = _three(negatives, width)
+    negative, negative_v, negative_2 = _three((negatives, width))
+    room = _three((negatives, width))
     slots = np.empty(negatives, np.int64)
-    score, score_v, scratch = _three(block, negatives)
-    sigma, slope, _ = _three(block, negatives)
+    score, score_v, scratch = _three((block, negatives))
+    sigma, slope, _ = _three((block, negatives))
     flat = (score.reshape(-1), score_v.reshape(-1), sigma.reshape(-1), slope.reshape(-1), scratch.reshape(-1))
-    positive, positive_v, positive_x = (
-        np.zeros(block, np.float32),
-        np.zeros(block, np.float32),
-        np.zeros(block, np.float32),
-    )
-    positive_s, positive_k = np.zeros(block, np.float32), np.zeros(block, np.float32)
+    positive, positive_v, positive_x = _three(block)
+    positive_s, positive_k, _ = _three(block)
     bits = np.empty(block * negatives, np.int32)
     gradient = np.empty((1, width), np.float32)
     for segment in range(first, last):
-        left, right, length, words, contexts, table, table_size = read_segment(text, segment, window, kept, state)
+        left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
         for begin in range(left, right, block):
             size = min(block, right - begin)
-            low, high = max(0, begin - window), min(length, begin + size + window)
-            _draw_slots(
-                lanes, noise, alias, members, table, table_size, words, slot, theta, row_state, negatives, slots, state
-            )
-            for n in range(high - low):
+            low = max(0, begin - window)
+            count = min(length, begin + size + window) - low
+            _draw_slots(lanes, tables, table, parameters, words, slots, state)
+            for n in range(count):
                 around[n] = slot[contexts + kept[low + n]]
-            _gather(lanes, theta, moments.variance, around, 0, high - low, alpha, alpha_v, unused)
+            _gather(lanes, theta, moments.variance, around, count, alpha, alpha_v, unused)
             for b in range(size):
                 i = begin + b - low
-                lo, hi = max(0, i - window), min(high - low, i + window + 1)
+                lo, hi = max(0, i - window), min(count, i + window + 1)
                 _sums(lanes, around, alpha, alpha_v, lo, hi, i, times, h, h_v, h_2, b)
-            _clear(lanes, h, size, block)
-            _clear(lanes, h_v, size, block)
-            _clear(lanes, h_2, size, block)
-            _gather(lanes, theta, moments.variance, slots, 0, negatives, negative, negative_v, negative_2)
-            _add_square(lanes, negative_v, negative_2, negatives)
+            h[size:] = h_v[size:] = h_2[size:] = F(0.0)
+            _gather(lanes, theta, moments.variance, slots, negatives, negative, negative_v, negative_2)
+            negative_2 += negative_v  # E x² = μ² + v
             tokens, sampled = (h, h_v, h_2), (negative, negative_v, negative_2)
             _scores(lanes, tokens, sampled, score, score_v, scratch, block, negatives)
             for b in range(size):
@@ -252,17 +242,9 @@ def cbow(lanes, text, parameters, edges, moments, settings, first, last, kept, t
                         totals[1] += weight * _log_expected(score[b, k], score_v[b, k], -1.0)
                 continue
             _expect(positive, positive_v, positive_s, positive_k, positive_x, bits, size)
-            _expect(*flat, bits, block * negatives)
-            for b in range(block):
-                share = weight if b < size else F(0.0)
-                for k in range(negatives):
-                    sigma[b, k] *= -share
-                    slope[b, k] *= share
-            _combine(lanes, sigma, negative, d_h, 0, size, 0, negatives, F(0.0))
-            _combine(lanes, slope, negative_v, e_h, 0, size, 0, negatives, F(0.0))
-            _combine(lanes, slope, negative_2, c_h, 0, size, 0, negatives, F(0.0))
-            _clear(lanes, d_alpha, 0, high - low)
-            _clear(lanes, c_alpha, 0, high - low)
+            d_h[:] = c_h[:] = F(0.0)
+            d_alpha[:] = c_alpha[:] = F(0.0)
+            _expect_negatives(lanes, sampled, (sigma, slope), flat, bits, uses, weight, (d_h, e_h, c_h), size, block)
             for b in range(size):
                 v = slot[words + kept[begin + b]]
                 e, k = F(1.0) - positive_s[b], positive_k[b]
@@ -273,7 +255,7 @@ def cbow(lanes, text, parameters, edges, moments, settings, first, last, kept, t
                     d_h[b, d] += e * r - (k * q + e_h[b, d]) * x
                     c_h[b, d] += k * (r * r + q)
                 i = begin + b - low
-                lo, hi = max(0, i - window), min(high - low, i + window + 1)
+                lo, hi = max(0, i - window), min(count, i + window + 1)
                 for n in range(lo, hi):
                     t = times[b, n - lo]
                     if t > F(0.0):
@@ -282,82 +264,59 @@ def cbow(lanes, text, parameters, edges, moments, settings, first, last, kept, t
                             c_alpha[n, d] += t * c_h[b, d]
                 _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
                 if _takes_prior(row_state[v, CHANCE], state):
-                    _apply_prior(lanes, theta, row_state, edges[0], edges[1], edges[2], edges[3], v, rate)
+                    _apply_prior(lanes, theta, row_state, edges, v, rate)
             _learn_negatives(
                 lanes, parameters, edges, moments, slots, tokens, sampled, (sigma, slope), room, block, steps, state
             )
             inner = begin - low
             _learn_contexts(
-                lanes,
-                parameters,
-                edges,
-                moments,
-                around,
-                d_alpha,
-                c_alpha,
-                high - low,
-                inner,
-                inner + size,
-                steps,
-                state,
+                lanes, parameters, edges, moments, around, d_alpha, c_alpha, count, inner, inner + size, steps, state
             )
 
 
 @fast
-def sgns(lanes, text, parameters, edges, moments, settings, first, last, kept, totals):
+def sgns(lanes, text, tables, parameters, edges, moments, settings, first, last, kept, totals):
     """Read segments `first` up to `last`; the negatives' term of a context is computed once for a block."""
     width = LANE * len(lanes)
-    window, block, negatives = settings.window, settings.block, settings.negatives_per_block
-    rate, weight, learning = F(settings.rate), F(settings.negatives / settings.negatives_per_block), settings.rate > 0.0
-    inverse_dimensions = F(1.0 / settings.dimensions)
-    noise, alias, members = text.noise, text.alias, text.members
+    window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
-    state, steps = seeded(settings.seed), (rate, inverse_dimensions)
+    state, steps, learning = seeded(seed), (rate, inverse_dimensions), rate > F(0.0)
     longest = (block + 2 * window + 7) // 8 * 8
     span = 2 * window + 1
-    alpha, alpha_v, alpha_2 = _three(longest, width)
-    d_alpha, e_alpha, c_alpha = _three(longest, width)
+    alpha, alpha_v, alpha_2 = _three((longest, width))
+    d_alpha, e_alpha, c_alpha = _three((longest, width))
     around = np.empty(longest, np.int64)
     uses = np.zeros(longest, np.float32)  # in how many windows a context is
-    negative, negative_v, negative_2 = _three(negatives, width)
-    room = _three(negatives, width)
+    negative, negative_v, negative_2 = _three((negatives, width))
+    room = _three((negatives, width))
     slots = np.empty(negatives, np.int64)
-    score, score_v, scratch = _three(longest, negatives)
-    sigma, slope, _ = _three(longest, negatives)
+    score, score_v, scratch = _three((longest, negatives))
+    sigma, slope, _ = _three((longest, negatives))
     flat = (score.reshape(-1), score_v.reshape(-1), sigma.reshape(-1), slope.reshape(-1), scratch.reshape(-1))
-    positive, positive_v, positive_x = (
-        np.zeros(span, np.float32),
-        np.zeros(span, np.float32),
-        np.zeros(span, np.float32),
-    )
-    positive_s, positive_k = np.zeros(span, np.float32), np.zeros(span, np.float32)
+    positive, positive_v, positive_x = _three(span)
+    positive_s, positive_k, _ = _three(span)
     bits = np.empty(max(longest * negatives, span), np.int32)
     rho, rho_v, bend = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     gradient = np.empty((1, width), np.float32)
     for segment in range(first, last):
-        left, right, length, words, contexts, table, table_size = read_segment(text, segment, window, kept, state)
+        left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
         for begin in range(left, right, block):
             size = min(block, right - begin)
-            low, high = max(0, begin - window), min(length, begin + size + window)
-            count = high - low
+            low = max(0, begin - window)
+            count = min(length, begin + size + window) - low
             padded = (count + 7) // 8 * 8
-            _draw_slots(
-                lanes, noise, alias, members, table, table_size, words, slot, theta, row_state, negatives, slots, state
-            )
+            _draw_slots(lanes, tables, table, parameters, words, slots, state)
             for n in range(count):
                 around[n] = slot[contexts + kept[low + n]]
                 uses[n] = F(0.0)
-            _gather(lanes, theta, moments.variance, around, 0, count, alpha, alpha_v, alpha_2)
-            _clear(lanes, alpha, count, padded)
-            _clear(lanes, alpha_v, count, padded)
-            _clear(lanes, alpha_2, count, padded)
-            _gather(lanes, theta, moments.variance, slots, 0, negatives, negative, negative_v, negative_2)
-            _add_square(lanes, negative_v, negative_2, negatives)
-            _clear(lanes, d_alpha, 0, count)
-            _clear(lanes, c_alpha, 0, count)
+            _gather(lanes, theta, moments.variance, around, count, alpha, alpha_v, alpha_2)
+            alpha[count:padded] = alpha_v[count:padded] = alpha_2[count:padded] = F(0.0)
+            _gather(lanes, theta, moments.variance, slots, negatives, negative, negative_v, negative_2)
+            negative_2 += negative_v  # E x² = μ² + v
+            d_alpha[:count] = c_alpha[:count] = F(0.0)
             for b in range(size):
                 v = slot[words + kept[begin + b]]
                 i = begin + b - low
@@ -391,7 +350,7 @@ def sgns(lanes, text, parameters, edges, moments, settings, first, last, kept, t
                     moments.curvature[v, d] += bend[d]
                 _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
                 if _takes_prior(row_state[v, CHANCE], state):
-                    _apply_prior(lanes, theta, row_state, edges[0], edges[1], edges[2], edges[3], v, rate)
+                    _apply_prior(lanes, theta, row_state, edges, v, rate)
             tokens, sampled = (alpha, alpha_v, alpha_2), (negative, negative_v, negative_2)
             _scores(lanes, tokens, sampled, score, score_v, scratch, padded, negatives)
             if not learning:
@@ -400,15 +359,9 @@ def sgns(lanes, text, parameters, edges, moments, settings, first, last, kept, t
                     for k in range(negatives):
                         totals[1] += uses[n] * weight * _log_expected(score[n, k], score_v[n, k], -1.0)
                 continue
-            _expect(*flat, bits, padded * negatives)
-            for n in range(padded):
-                share = uses[n] * weight if n < count else F(0.0)
-                for k in range(negatives):
-                    sigma[n, k] *= -share
-                    slope[n, k] *= share
-            _combine(lanes, sigma, negative, d_alpha, 0, count, 0, negatives, F(1.0))
-            _combine(lanes, slope, negative_v, e_alpha, 0, count, 0, negatives, F(0.0))
-            _combine(lanes, slope, negative_2, c_alpha, 0, count, 0, negatives, F(1.0))
+            _expect_negatives(
+                lanes, sampled, (sigma, slope), flat, bits, uses, weight, (d_alpha, e_alpha, c_alpha), count, padded
+            )
             for n in range(count):
                 for d in range(width):
                     d_alpha[n, d] -= e_alpha[n, d] * alpha[n, d]
