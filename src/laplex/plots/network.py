@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 from laplex.errors import InputError, check_int
 from laplex.model.graph import Graph
 from laplex.model.vectors import Vectors
-from laplex.plots.chart import COLORS, Chart, Floats, finish, label_marks, records, tooltip
+from laplex.plots.chart import COLORS, Chart, Floats, alt, finish, label_marks, records, tooltip
 from laplex.plots.projections import Plane, arrowheads, principal_components
 
 Ints = NDArray[np.int64]
@@ -175,8 +175,6 @@ def _majorize(points: Floats, distance: Floats, power: float) -> Floats:
 
 
 def _draw(plane: Plane, points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame) -> Any:
-    import altair as alt
-
     axes = plane.axes()
     nodes = nodes.assign(_x=points[:, 0], _y=points[:, 1])
     (left, low), (right, high) = points[edges["_one"]].T, points[edges["_two"]].T
@@ -200,8 +198,6 @@ def _draw(plane: Plane, points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame
 
 
 def _lines(edges: pd.DataFrame) -> Any:
-    import altair as alt
-
     strengths = sorted(set(edges["_weight"]))
     shown = strengths if len(strengths) <= 4 else [strengths[0], strengths[len(strengths) // 2], strengths[-1]]
     below: dict[str, Any] = {"orient": "bottom", "symbolType": "stroke"}

@@ -18,7 +18,7 @@ import pandas as pd
 from laplex.errors import InputError, check_int, quote
 from laplex.model.vectors import Vectors, as_list
 from laplex.plots import chart
-from laplex.plots.chart import COLORS, MUTED, Chart, Floats, records, title_of
+from laplex.plots.chart import COLORS, MUTED, Chart, Floats, records, title_of, alt
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import matched_slices
 from laplex.questions.cosine import cosines, directions, nearest
@@ -62,9 +62,7 @@ class Plane:
 
     def axes(self, titles: AxisTitles = (None, None)) -> dict[str, Any]:
         """The encodings of columns `_x` and `_y`, without numbers, since only distances have a meaning."""
-        import altair as alt
-
-        right, top = self.left + self.width / self.scale, self.bottom + self.height / self.scale
+            right, top = self.left + self.width / self.scale, self.bottom + self.height / self.scale
         axis = [alt.Axis(labels=False, ticks=False, grid=False, domain=title is not None) for title in titles]
         ends = ([self.left, right], [self.bottom, top])
         across, up = (alt.Scale(domain=list(pair), nice=False, zero=False) for pair in ends)
@@ -88,8 +86,6 @@ class Plane:
 
 def arrowheads(segments: pd.DataFrame, share: float, **style: Any) -> Any:
     """A layer of arrowheads, at a share of the way along the segments from (_x, _y) to (_x2, _y2)."""
-    import altair as alt
-
     across, up = segments["_x2"] - segments["_x"], segments["_y2"] - segments["_y"]
     heads = segments.assign(
         _x=segments["_x"] + share * across, _y=segments["_y"] + share * up, _angle=np.degrees(np.arctan2(across, up))
@@ -251,8 +247,6 @@ def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:
 
 def _column_colors(fitted: Vectors, column: str) -> Any:
     """A color for each value; the colors of ordered values have an order too."""
-    import altair as alt
-
     values = fitted.values(column)
     scale = chart.color_scale(values)
     if len(values) > len(COLORS) or fitted.ordered(column):
@@ -274,8 +268,6 @@ def _blend(colors: Sequence[str], count: int) -> list[str]:
 
 def _pole_colors(positions: Floats, poles: tuple[Pole, Pole]) -> Any:
     """From the color of the second pole to that of the first, with gray between them."""
-    import altair as alt
-
     largest = max(float(np.nanmax(np.abs(positions), initial=0.0)), 1e-9)
     first, second = (chart.escape_title(", ".join(as_list(pole))) for pole in poles)
     scale = alt.Scale(domain=[-largest, 0.0, largest], range=list(_POLE_TO_POLE))
@@ -285,8 +277,6 @@ def _pole_colors(positions: Floats, poles: tuple[Pole, Pole]) -> Any:
 
 def _draw_map(plane: Plane, points: pd.DataFrame, titles: AxisTitles, color: Any, color_title: str | None) -> Any:
     """Points with their words; if they are colored by a column, lines join the points of a word."""
-    import altair as alt
-
     axes = plane.axes(titles)
     largest = max(float(points["_count"].max()), 1.0)
     sizes = chart.round_counts(1, largest)[::-1][:5:2]
@@ -397,8 +387,6 @@ def _nearest_in_turn(fitted: Vectors, language: int, word: int, slices: Sequence
 
 
 def _draw_paths(plane: Plane, steps: pd.DataFrame, others: pd.DataFrame, column: str, titles: AxisTitles) -> Any:
-    import altair as alt
-
     axes = plane.axes(titles)
     names = list(dict.fromkeys(steps["_path"]))
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(names) > 1 else None

@@ -10,7 +10,7 @@ import pandas as pd
 
 from laplex.errors import InputError, check_int, quote
 from laplex.plots import chart, frames
-from laplex.plots.chart import COLORS, Chart, records, title_of
+from laplex.plots.chart import COLORS, Chart, alt, records, title_of
 from laplex.plots.series import MAX_PANELS
 
 SIGNIFICANCE_LEVEL = 0.05  # of the adjusted p
@@ -45,8 +45,6 @@ def bars(
     Example:
         >>> chart = bars(pd.DataFrame({"word": ["tax", "war"], "distance": [0.5, 0.3]}))
     """
-    import altair as alt
-
     frame = frames.as_frame(frame)
     x = frames.measured_column(frame, x, "x")
     y = frames.check_column(frame, y or ("neighbor" if "neighbor" in frame.columns else frames.WORD), "y")
@@ -73,8 +71,6 @@ def bars(
 
 
 def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: list[float], width: int) -> Any:
-    import altair as alt
-
     fields = chart.field_names(part.columns)
     data = part.rename(columns=fields).assign(_y=part[y].astype(str))
     base = alt.Chart(records(data)).encode(
@@ -96,8 +92,6 @@ def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: li
 
 def _row_axis(names: pd.Series, **look: Any) -> Any:
     """The axis of words, one below the other, in the order of the frame."""
-    import altair as alt
-
     scale = alt.Scale(domain=list(dict.fromkeys(names)))
     return alt.Y("_y:N", sort=None, scale=scale, title=None, axis=alt.Axis(ticks=False, **look))
 
@@ -132,8 +126,6 @@ def dots(
         >>> frame = pd.DataFrame({"word": "tax", "party": ["D", "R"], "position": [0.1, 0.4]})
         >>> chart = dots(frame, ends=("poor", "rich"))
     """
-    import altair as alt
-
     frame = frames.as_frame(frame)
     x = frames.measured_column(frame, x, "x")
     y = frames.check_column(frame, y or frames.WORD, "y")
@@ -221,8 +213,6 @@ def _volcano_points(frame: pd.DataFrame, x: str) -> pd.DataFrame:
 
 
 def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int, width: int, height: int) -> Any:
-    import altair as alt
-
     is_log = "p" not in frame.columns  # counts are drawn on a logarithmic axis
     fields = chart.field_names(frame.columns)
     data = frame.loc[points.index].rename(columns=fields).assign(**points)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from laplex.errors import InputError, quote
 from laplex.plots import chart, frames
-from laplex.plots.chart import COLORS, MUTED, Chart, records, title_of
+from laplex.plots.chart import COLORS, MUTED, Chart, alt, records, title_of
 
 MAX_PANELS = 12
 _DASHES = ([1, 0], [6, 3], [2, 2])
@@ -55,8 +55,6 @@ def lines(
         >>> frame = pd.DataFrame({"word": "tax", "period": [2000, 2010], "distance": [0.3, 0.5]})
         >>> chart = lines(frame)
     """
-    import altair as alt
-
     roles = _Roles.of(frames.as_frame(frame), x, y, color)
     if roles.panels is None:
         data, layers = _layers(roles, width, height)
@@ -145,8 +143,6 @@ class _Roles:
 
 def _layers(roles: _Roles, width: int, height: int) -> tuple[pd.DataFrame, list[Any]]:
     """The data of all layers, and the layers: bands, lines and points."""
-    import altair as alt
-
     frame = roles.frame
     fields = chart.field_names(frame.columns)
     intervals = frames.has_interval(frame)
@@ -187,8 +183,6 @@ def _layers(roles: _Roles, width: int, height: int) -> tuple[pd.DataFrame, list[
 
 def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
     """The values as numbers, dates or names, and the encoding of column `_x`."""
-    import altair as alt
-
     kind = frames.kind_of(values)
     if kind == "name":
         names = frames.distinct_values(values)
@@ -208,15 +202,11 @@ def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any
 
 
 def _name_axis(names: list[str], title: str, axis: Any, padding: float) -> Any:
-    import altair as alt
-
     return alt.X("_x:O", title=title, sort=None, scale=alt.Scale(domain=names, padding=padding), axis=axis)
 
 
 def _colors(roles: _Roles) -> dict[str, Any]:
     """Encodings that distinguish lines: colors, and dashes when these run out. Lines with names have no legend."""
-    import altair as alt
-
     count = len(roles.names)
     few = count <= _MAX_NAMED_LINES
     legend = None
@@ -232,8 +222,6 @@ def _colors(roles: _Roles) -> dict[str, Any]:
 
 def _end_names(roles: _Roles, data: pd.DataFrame, width: int, height: int) -> Any:
     """The name of each line at its end, moved up or down where two would overlap."""
-    import altair as alt
-
     y = chart.field_names(roles.frame.columns)[roles.y]
     order = {value: place for place, value in enumerate(frames.distinct_values(roles.frame[roles.x]))}
     rows = data.assign(_order=[order[str(value)] for value in roles.frame[roles.x]]).dropna(subset=[y])
@@ -278,8 +266,6 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
         >>> run = {"epochs": 5, "seconds": 2.0, "chosen": [False, True]}
         >>> chart = curve(pd.DataFrame({"party": [1.0, 10.0], **results, **run}))
     """
-    import altair as alt
-
     frame = frames.as_frame(frame)
     if missing := [name for name in _TUNING_COLUMNS if name not in frame.columns]:
         raise InputError(f"this is no table of a tuning: it has no column {quote(missing)}")
@@ -325,8 +311,6 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
 
 def _strength_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
     """Strengths along a logarithmic axis; models, and strengths with 0 or ∞ among them, at equal distances."""
-    import altair as alt
-
     numbers = pd.to_numeric(values, errors="coerce")
     if (np.isfinite(numbers) & (numbers > 0)).all():
         axis = alt.Axis(values=sorted(set(numbers)), format="~g" if numbers.max() < 1e6 else "~e", labelOverlap=True)
