@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import threading
+import tomllib
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cache
@@ -22,7 +23,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from laplex.explorer import loading
-from laplex.explorer.launching import ADDRESS
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -103,57 +103,6 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"The explorer answers its own pages on this machine only.\n"})
 
 
-FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
-LIGHT = {
-    "primaryColor": "#0067A3",
-    "backgroundColor": "#FFFFFF",
-    "secondaryBackgroundColor": "#F4F6F8",
-    "textColor": "#1B2430",
-    "linkColor": "#0067A3",
-    "borderColor": "#DFE4E9",
-}
-DARK = {
-    "primaryColor": "#5AB4E5",
-    "backgroundColor": "#12161C",
-    "secondaryBackgroundColor": "#1C222A",
-    "textColor": "#E4E9EE",
-    "linkColor": "#5AB4E5",
-    "borderColor": "#323A44",
-}
-
-
-def settings(port: int) -> dict[str, Any]:
-    """The settings of Streamlit, which take the place of those in the user's own file."""
-    return {
-        "server.address": ADDRESS,
-        "server.port": port,
-        "server.headless": True,
-        "server.enableCORS": True,
-        "server.enableXsrfProtection": True,
-        "server.allowedHosts": list(HOSTS),
-        "server.baseUrlPath": "",
-        "server.enableStaticServing": False,
-        "server.enableAgentApi": False,
-        "server.fileWatcherType": "none",
-        "server.maxUploadSize": 1,
-        "browser.gatherUsageStats": False,
-        "browser.serverAddress": ADDRESS,
-        "logger.level": "error",
-        "client.toolbarMode": "minimal",
-        "client.showErrorDetails": "none",
-        "client.showErrorLinks": False,
-        "theme.font": FONT,
-        "theme.headingFont": FONT,
-        "theme.baseRadius": "6px",
-        "theme.metricValueFontSize": "1.55rem",
-        "theme.showWidgetBorder": True,
-        "theme.headingFontSizes": ["1.9rem", "1.3rem", "1.1rem"],
-        "theme.headingFontWeights": [650, 600, 600],
-        **{f"theme.light.{name}": value for name, value in LIGHT.items()},
-        **{f"theme.dark.{name}": value for name, value in DARK.items()},
-    }
-
-
 def main() -> None:
     """Serve the model in the folder that the command line names."""
     import streamlit as st
@@ -164,7 +113,8 @@ def main() -> None:
     threading.Thread(target=_exit_with_stdin, daemon=True).start()
     threading.Thread(target=_import_pages, daemon=True).start()
     app = st.App(Path(__file__).with_name("app.py"), middleware=[Middleware(Guard)])
-    app.run(config=settings(int(port)))
+    settings = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
+    app.run(config={**settings, "server.port": int(port)})
 
 
 def _import_pages() -> None:

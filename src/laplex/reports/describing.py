@@ -9,17 +9,25 @@ import json
 
 import pandas as pd
 
+from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import quote
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
+SLICES_TEXT = "Running words in each slice. The more text a slice has, the more certain are its vectors."
 
 
 def slice_names(fitted: Embeddings) -> list[str]:
     """The name of each slice, such as "D, 2010"; "all" if there is only one."""
     return [", ".join(key) or "all" for key in fitted.rows.slices.keys]
+
+
+def slices_chart(fitted: Embeddings) -> plots.Chart:
+    """The running words in each slice as bars."""
+    frame = pd.DataFrame({"slice": slice_names(fitted), "tokens": fitted.slices["tokens"]})
+    return plots.bars(frame, x="tokens", y="slice", panels=[], width=400)
 
 
 def describe_size(fitted: Embeddings) -> str:
