@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -70,26 +71,8 @@ _STYLE: dict[str, Any] = {
     "text": {"fontSize": FONT_SIZE},
     "concat": {"spacing": 24},
 }
-
-# `<` is escaped in the data, so that no word can end the script; the policy lets the page load nothing
-_PAGE = """<!DOCTYPE html>
-<html>
-<head>
-<meta charset="UTF-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
-style-src 'unsafe-inline'; img-src data: blob:">
-<title>Chart</title>
-<script>{script}</script>
-</head>
-<body>
-<div id="chart"></div>
-<script>
-vegaEmbed("#chart", {spec}, {{"renderer": "svg", "actions": {{"export": true, "source": false, "compiled": false, \
-"editor": false}}}}).catch(console.error);
-</script>
-</body>
-</html>
-"""
+# its policy lets the page load nothing
+_PAGE = Path(__file__).with_name("page.html")
 
 
 class Chart:
@@ -361,5 +344,5 @@ def _render(spec: dict[str, Any], ending: str) -> bytes:
     if ending == ".svg":
         return vl_convert.vegalite_to_svg(spec, vl_version=version).encode()
     bundle: Callable[..., str] = vl_convert.javascript_bundle  # its stub asks for an argument that it can do without
-    script = bundle(vl_version=version)
-    return _PAGE.format(script=script, spec=json.dumps(spec).replace("<", "\\u003c")).encode()
+    text = json.dumps(spec).replace("<", "\\u003c")  # so that no word can end the script
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(script=bundle(vl_version=version), spec=text).encode()
