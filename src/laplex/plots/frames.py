@@ -12,10 +12,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import polars as pl
-from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.plots.chart import escape_title, title_of
+from laplex.plots.chart import Floats, escape_title, title_of
 from laplex.text.periods import in_order
 
 WORD = "word"
@@ -34,8 +33,7 @@ def as_frame(frame: Any) -> pd.DataFrame:
             raise InputError(f"a chart is drawn of a frame, not of {type(frame).__name__}")
         frame = pd.DataFrame(pl.DataFrame(frame).to_dict(as_series=False))
     result: pd.DataFrame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
-    duplicates = result.columns[result.columns.duplicated()]
-    if len(duplicates):
+    if len(duplicates := result.columns[result.columns.duplicated()]):
         raise InputError(f'two columns of the frame are called "{duplicates[0]}": rename one')
     if result.empty:
         raise InputError("the frame is empty: there is nothing to draw")
@@ -55,15 +53,14 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
         check_column(frame, column, argument)
     else:
         known = [name for name in MEASURES if name in frame.columns]
-        if has_interval(frame) and "estimate" in known:  # which the interval is around
+        if interval_columns(frame) and "estimate" in known:  # which the interval is around
             known = ["estimate"]
-        candidates = known[:1] or [
-            name for name in frame.columns if _is_float(frame[name]) and name not in (LOWER, UPPER)
-        ]
+        floats = [name for name in frame.columns if _is_float(frame[name]) and name not in (LOWER, UPPER)]
+        candidates = known[:1] or floats
         if len(candidates) != 1:
             raise InputError(f"say which column is drawn: {argument}= one of {quote(candidates or frame.columns, 12)}")
         column = candidates[0]
-    for name in (column, *((LOWER, UPPER) if has_interval(frame) else ())):
+    for name in (column, *interval_columns(frame)):
         if not pd.api.types.is_numeric_dtype(frame[name]):
             raise InputError(f'column "{name}" does not hold numbers: it cannot be drawn')
     if not np.isfinite(frame[column].to_numpy(np.float64, na_value=np.nan)).any():
@@ -71,17 +68,15 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
     return column
 
 
-def has_interval(frame: pd.DataFrame) -> bool:
-    """Whether the frame has columns for both ends of an interval."""
-    return LOWER in frame.columns and UPPER in frame.columns
+def interval_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns with the ends of an interval, if the frame has both."""
+    return [LOWER, UPPER] if LOWER in frame.columns and UPPER in frame.columns else []
 
 
-def finite_values(frame: pd.DataFrame, measured: str) -> NDArray[np.float64]:
+def finite_values(frame: pd.DataFrame, measured: str) -> Floats:
     """All numbers that the axis has to cover: those measured, and the ends of their intervals."""
-    names = [measured, *([LOWER, UPPER] if has_interval(frame) else [])]
-    values = frame[names].to_numpy(np.float64, na_value=np.nan)
-    finite: NDArray[np.float64] = values[np.isfinite(values)]
-    return finite
+    values = frame[[measured, *interval_columns(frame)]].to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(values[np.isfinite(values)])
 
 
 def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:

@@ -36,9 +36,8 @@ def lines(
 ) -> Chart:
     """Draw what a frame measures along a column, such as a distance by period.
 
-    Where the frame has columns `lower` and `upper`, each line has a band. If rows differ by more columns than x and
-    color, there is a panel for each of their values; so there is for each of more than two lines with bands, unless
-    `color` is given.
+    Where the frame has columns `lower` and `upper`, each line has a band. There are panels if rows differ by more
+    columns than x and color, and for more than two lines with bands, unless `color` is given.
 
     Args:
         frame: A table of laplex or any other frame (pandas, polars, Arrow).
@@ -64,9 +63,8 @@ def lines(
     width, height = max(140, round(1.25 * width / across)), max(110, round(1.25 * height / across))
     data, layers = _layers(roles, width, height)
     facet = alt.Facet("_panel:N", sort=roles.panels, title=None)
-    panels = alt.layer(*layers, width=width, height=height).facet(
-        facet=facet, data=alt.InlineData(**records(data)), columns=across
-    )
+    panel = alt.layer(*layers, width=width, height=height)
+    panels = panel.facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)
     return chart.finish(panels, roles.frame)
 
 
@@ -115,7 +113,7 @@ class _Roles:
             # words are panels if something else differs too, so that what is compared is seen in one panel
             column = next(iter([*(name for name in varying if name != frames.WORD), *varying]), frames.WORD)
         others = [name for name in varying if name != column]
-        may_split = color is None and not others and column in frame and frames.has_interval(frame)
+        may_split = color is None and not others and column in frame and frames.interval_columns(frame)
         if may_split and _MAX_BANDS < frame[column].nunique() <= MAX_PANELS:
             column, others = "", [column]
         series = frames.row_labels(frame, [column] if column in frame else [])
@@ -145,26 +143,17 @@ def _layers(roles: _Roles, width: int, height: int) -> tuple[pd.DataFrame, list[
     """The data of all layers, and the layers: bands, lines and points."""
     frame = roles.frame
     fields = chart.field_names(frame.columns)
-    intervals = frames.has_interval(frame)
+    intervals = frames.interval_columns(frame)
     counts = [name for name in frame.columns if name.startswith("count")]
-    shown = [
-        *frames.key_columns(frame, roles.y),
-        roles.y,
-        *((frames.LOWER, frames.UPPER) if intervals else ()),
-        *counts,
-    ]
+    shown = [*frames.key_columns(frame, roles.y), roles.y, *intervals, *counts]
     shown = list(dict.fromkeys(shown if roles.x in shown else [roles.x, *shown]))
     is_step = roles.x == "to" and "from" in frame.columns
     positions, x = _x_axis(frame[roles.x], "Step to" if is_step else title_of(roles.x), width)
     data = frame[shown].rename(columns=fields).assign(_x=positions, _series=roles.series, _panel=roles.panel)
     title = textwrap.wrap(frames.axis_title(frame, roles.y), max(12, int(height / _LETTER_PIXELS))) or [""]
     scale = alt.Scale(domain=roles.y_domain(), nice=False, zero=False)
-    y = alt.Y(
-        f"{fields[roles.y]}:Q",
-        title=title if len(title) > 1 else title[0],
-        scale=scale,
-        axis=chart.VALUE_AXIS | {"gridColor": _ZERO_LINE},
-    )
+    axis = chart.VALUE_AXIS | {"gridColor": _ZERO_LINE}
+    y = alt.Y(f"{fields[roles.y]}:Q", title=title if len(title) > 1 else title[0], scale=scale, axis=axis)
     is_gray = len(roles.names) > _MAX_DISTINCT_LINES
     look = {"detail": alt.Detail("_series:N")} if is_gray else _colors(roles)
     base = alt.Chart().encode(x=x)
@@ -248,9 +237,8 @@ _TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "c
 def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, height: int = 260) -> Chart:
     """Draw the table of `lx.tune`: the held-out log likelihood of each strength, as a difference to the best.
 
-    There is one line for each value of the other strengths. Vertical lines are one standard error each way. Hollow
-    points are candidates that were stopped early, and are compared with the best after the same number of epochs. The
-    ring is the choice.
+    There is a line for each value of the other strengths. Vertical lines are one standard error each way, the ring is
+    the choice. Hollow points were stopped early, and are compared with the best after the same number of epochs.
 
     Args:
         frame: The table of a tuning.
@@ -293,9 +281,8 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
     shown += [chart.tooltip("_series", ", ".join(others))] if others else []
     shown += [chart.tooltip(f"_{name}", title_of(name), ".4~g") for name in _TUNING_COLUMNS[:-1]]
     base = alt.Chart().encode(x=x, color=color)
-    fill = (
-        alt.when("datum._stopped").then(alt.value("white")).otherwise(alt.Fill("_series:N", scale=colors, legend=None))
-    )
+    filled = alt.Fill("_series:N", scale=colors, legend=None)
+    fill = alt.when("datum._stopped").then(alt.value("white")).otherwise(filled)
     points = base.mark_point(size=50, filled=False, opacity=1, strokeWidth=1.5)
     ring = base.transform_filter("datum._chosen").mark_point(size=220, strokeWidth=2, color="#000000")
     layers = [base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=y)] if first != "model" else []
