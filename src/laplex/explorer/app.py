@@ -96,33 +96,24 @@ def has_page(fitted: Embeddings, name: str) -> bool:
     return bool(needs.get(name, True))
 
 
-def with_messages(show: Callable[[], None]) -> Callable[[], None]:
-    """A page that shows the message of an error instead of failing."""
-
-    def page() -> None:
-        try:
-            show()
-        except address.UnknownWordError as error:
-            address.suggest_words(error)
-        except LaplexError as error:
-            st.info(showing.escape_markdown(str(error)[:1].upper() + str(error)[1:]) + ".", icon=":material/info:")
-
-    return page
-
-
 def main() -> None:
-    """Run the page that the address names."""
+    """Run the page that the address names. It shows the message of an error instead of failing."""
     fitted = loading.model()
     st.set_page_config(page_title=f"{loading.folder().stem} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
     pages = {
-        name: st.Page(with_messages(show), title=name.capitalize(), url_path=name, default=name == "overview")
+        name: st.Page(show, title=name.capitalize(), url_path=name, default=name == "overview")
         for name, show in PAGES.items()
         if has_page(fitted, name)
     }
     page = st.navigation(list(pages.values()), position="top", expanded=True)
     address.remember_pages(pages)
-    page.run()
+    try:
+        page.run()
+    except address.UnknownWordError as error:
+        address.suggest_words(error)
+    except LaplexError as error:
+        st.info(showing.escape_markdown(str(error)[:1].upper() + str(error)[1:]) + ".", icon=":material/info:")
 
 
 if __name__ == "__main__":  # which it is when Streamlit runs it

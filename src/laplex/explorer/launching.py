@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -46,12 +47,8 @@ class Explorer:
 
     def wait(self) -> None:
         """Wait until the explorer ends, for example by Ctrl-C."""
-        try:
+        with self, suppress(KeyboardInterrupt):
             self._process.wait()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            self.stop()
 
     def stop(self) -> None:
         """End the explorer and delete its temporary files."""

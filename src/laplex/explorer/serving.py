@@ -15,19 +15,16 @@ import sys
 import threading
 import tomllib
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from laplex.explorer import loading
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+from laplex.explorer import loading
 
 HOSTS = ("127.0.0.1", "localhost")
 POLICY = (
@@ -41,7 +38,7 @@ HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"
 class Guard:
     """ASGI middleware that refuses requests from elsewhere."""
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,9 +63,7 @@ class Guard:
 @cache
 def policy() -> str:
     """What the browser may load. Of scripts within the page, only those of Streamlit's own page."""
-    import streamlit
-
-    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
     return POLICY.format(
@@ -105,9 +100,6 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 def main() -> None:
     """Serve the model in the folder that the command line names."""
-    import streamlit as st
-    from starlette.middleware import Middleware
-
     folder, port = sys.argv[1:]
     os.environ[loading.MODEL_VARIABLE] = folder
     threading.Thread(target=_exit_with_stdin, daemon=True).start()

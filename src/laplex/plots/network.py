@@ -172,7 +172,7 @@ def _majorize(points: Floats, distance: Floats, power: float) -> Floats:
 def _draw(points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame) -> Any:
     across, up = np.maximum(np.ptp(points, axis=0), 1e-9)
     height = min(160 + 20 * len(nodes), 400, 80 + int(0.8 * _WIDTH * up / across))
-    plane = Plane.around(points, _WIDTH, height)
+    plane = Plane(points, _WIDTH, height)
     axes = plane.axes()
     nodes = nodes.assign(_x=points[:, 0], _y=points[:, 1])
     (left, low), (right, high) = points[edges["_one"]].T, points[edges["_two"]].T

@@ -7,7 +7,6 @@ are principal components, or those of UMAP. N points, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Literal
@@ -36,42 +35,32 @@ _MIN_ARROW_PIXELS = 24.0  # of a step of a path that has an arrowhead
 _SAMPLES_PER_SEGMENT = 60
 
 
-@dataclass(frozen=True)
 class Plane:
-    """The area of a chart with the same scale on both axes; (`left`, `bottom`) are the coordinates of its corner."""
+    """The area of a chart with the same scale on both axes, in pixels a unit.
 
-    left: float
-    bottom: float
-    scale: float  # pixels per unit
-    width: int
-    height: int
+    Points (N, 2) are in its middle, as large as the margins in pixels allow; `corner` is at the left and the bottom.
+    """
 
-    @classmethod
-    def around(cls, points: Floats, width: int, height: int, margin: tuple[int, int] = (64, 32)) -> Plane:
-        """The plane with these points (N, 2) in its middle, as large as the margins in pixels allow."""
+    def __init__(self, points: Floats, width: int, height: int, margin: tuple[int, int] = (64, 32)) -> None:
         low, high = points.min(0), points.max(0)
-        room = np.array([width, height]) - 2 * np.array(margin)
-        scale = float((room / np.maximum(high - low, 1e-9)).min())
-        left, bottom = (low + high) / 2 - np.array([width, height]) / scale / 2
-        return cls(float(left), float(bottom), scale, width, height)
+        self.width, self.height, self.size = width, height, np.array([width, height])
+        self.scale = float(((self.size - 2 * np.array(margin)) / np.maximum(high - low, 1e-9)).min())
+        self.corner = (low + high) / 2 - self.size / self.scale / 2
 
     def pixels(self, points: Floats) -> Floats:
         """Points (N, 2) in pixels of the screen, where y grows downwards."""
-        across = (points - [self.left, self.bottom]) * self.scale
+        across = (points - self.corner) * self.scale
         return np.stack([across[:, 0], self.height - across[:, 1]], axis=1)
 
     def axes(self, titles: AxisTitles = (None, None)) -> dict[str, Any]:
         """The encodings of columns `_x` and `_y`, without numbers, since only distances have a meaning."""
-        right, top = self.left + self.width / self.scale, self.bottom + self.height / self.scale
-        across, up = (
-            {
-                "title": title,
-                "scale": alt.Scale(domain=ends, nice=False, zero=False),
-                "axis": alt.Axis(labels=False, ticks=False, grid=False, domain=title is not None),
-            }
-            for title, ends in zip(titles, ([self.left, right], [self.bottom, top]))
-        )
-        return {"x": alt.X("_x:Q", **across), "y": alt.Y("_y:Q", **up)}
+        axes = {}
+        ends = np.stack([self.corner, self.corner + self.size / self.scale], axis=1).tolist()
+        for name, encoding, title, domain in zip("xy", (alt.X, alt.Y), titles, ends):
+            scale = alt.Scale(domain=domain, nice=False, zero=False)
+            axis = alt.Axis(labels=False, ticks=False, grid=False, domain=title is not None)
+            axes[name] = encoding(f"_{name}:Q", title=title, scale=scale, axis=axis)
+        return axes
 
     def labels(self, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
         """The rows whose `_text` has a free place; see `place_labels`."""
@@ -173,7 +162,7 @@ def map(
     elif color is not None:
         points["_color"] = project(fitted, names, color, language=language, where=slice)["position"]
         frame["position"], encoding = points["_color"], _pole_colors(points["_color"].to_numpy(np.float64), color)
-    plane = Plane.around(positions, width, height, margin=(56, 24))
+    plane = Plane(positions, width, height, margin=(56, 24))
     title = ", ".join(value for name, value in keys.iloc[0].items() if name != color)
     color_title = title_of(color) if isinstance(color, str) else None
     return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
@@ -321,7 +310,7 @@ def trajectory(
     )
     words = fitted.rows.vocabularies[index].words
     others = frame[len(slices) :].assign(_text=[words[i] for i in neighbors])
-    drawn = _draw_paths(Plane.around(points, 480, 360), steps, others, title_of(along), titles)
+    drawn = _draw_paths(Plane(points, 480, 360), steps, others, title_of(along), titles)
     return chart.finish(drawn, pd.concat([steps, others]).rename(columns=lambda name: name.strip("_")), word)
 
 
