@@ -118,10 +118,8 @@ def slice_boxes(fitted: Embeddings, without: Sequence[str] = (), every: bool = T
         values = fitted.values(name)
         if name in without or len(values) < 2:
             continue
-        options = [ALL, *values] if every else values
-        value = select(
-            showing.escape_markdown(title_of(name)), options, f"at.{name}", options.index(first.get(name, ALL))
-        )
+        label, options = showing.escape_markdown(title_of(name)), [ALL, *values] if every else values
+        value = select(label, options, f"at.{name}", options.index(first.get(name, ALL)))
         if value != ALL or not every:
             chosen[name] = str(value)
     return chosen

@@ -35,7 +35,12 @@ def show_overview() -> None:
         address.go_to_word(words[picked], language)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        _slices(fitted)
+        showing.section("The slices", describing.SLICES_TEXT)
+        if len(fitted.slices) <= MAX_BARS:
+            showing.chart(describing.slices_chart(fitted), "Tokens by slice")
+        else:
+            showing.table(fitted.slices)
+        showing.download(fitted.slices, "slices", "fitted.slices", key="slices")
         history = fitted.history.drop(columns="priors", errors="ignore")
         if not history.empty:
             text = "Held-out text is not trained on. It shows how well the model predicts new text."
@@ -64,15 +69,6 @@ def _figures(fitted: Embeddings) -> None:
         for name, value in figures.items():
             if value is not None:
                 st.metric(name, value, width="content")
-
-
-def _slices(fitted: Embeddings) -> None:
-    showing.section("The slices", describing.SLICES_TEXT)
-    if len(fitted.slices) <= MAX_BARS:
-        showing.chart(describing.slices_chart(fitted), "Tokens by slice")
-    else:
-        showing.table(fitted.slices)
-    showing.download(fitted.slices, "slices", "fitted.slices", key="slices")
 
 
 PAGES: dict[str, Callable[[], None]] = {

@@ -66,10 +66,8 @@ def policy() -> str:
     page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
-    return POLICY.format(
-        scripts=" ".join(f"'sha256-{known}'" for known in hashes),
-        sockets=" ".join(f"ws://{host}:*" for host in HOSTS),
-    )
+    sockets = " ".join(f"ws://{host}:*" for host in HOSTS)
+    return POLICY.format(scripts=" ".join(f"'sha256-{known}'" for known in hashes), sockets=sockets)
 
 
 def is_ours(host: str | None, origin: str | None) -> bool:
@@ -84,9 +82,7 @@ def is_ours(host: str | None, origin: str | None) -> bool:
         name = urlsplit(f"//{host}").hostname if host else None
     except ValueError:
         return False
-    if name not in HOSTS:
-        return False
-    return origin is None or origin == f"http://{host}"
+    return name in HOSTS and (origin is None or origin == f"http://{host}")
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,11 +7,10 @@ in HTML they are escaped, and the script of the lists sets them as text.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +18,6 @@ import streamlit as st
 from laplex.explorer.loading import folder
 from laplex.plots import Chart
 from laplex.questions.export import escape_formulas
-from laplex.text.periods import in_order
 
 # colors of charts on white, and those that take their place on a dark page
 _DARK_COLORS = {
@@ -123,13 +121,9 @@ def _column(name: str, values: pd.Series, label: str | None) -> Any:
     return st.column_config.TextColumn(label)
 
 
-class WordList(TypedDict):
+def word_list(title: str, items: list[dict[str, Any]], language: str | None, note: str = "") -> dict[str, Any]:
     """Words below each other, each with a bar behind it; a click leads to the page of the word in `language`."""
-
-    title: str
-    note: str
-    language: str | None
-    items: list[dict[str, Any]]
+    return {"title": title, "note": note, "language": language, "items": items}
 
 
 def item(word: str, share: float, value: str, mark: str = "") -> dict[str, Any]:
@@ -144,7 +138,7 @@ def similar_words(frame: pd.DataFrame, mark: Callable[[str], str] = lambda word:
 
 
 def grid(
-    groups: dict[str, list[WordList]], *, key: str, pick: Callable[[str, int], None] = lambda word, place: None
+    groups: dict[str, list[dict[str, Any]]], *, key: str, pick: Callable[[str, int], None] = lambda word, place: None
 ) -> str | None:
     """Lists of words side by side, by the title of their group. Returns the word that was just clicked.
 
@@ -165,32 +159,6 @@ def grid(
     data = {"groups": [{"title": title, "lists": lists} for title, lists in groups.items()]}
     answer: Any = mount(data=data, key=key, on_picked_change=on_click)
     return str(answer.picked["word"]) if answer.picked is not None else None
-
-
-def neighbors_by_slice(
-    frame: pd.DataFrame, columns: Sequence[str], across: str | None, counts: dict[str, int], language: str | None
-) -> dict[str, list[WordList]]:
-    """The neighbors in each slice: a list for each value of `across`, in a group for each value of other columns.
-
-    `counts` says how often the word occurs in each slice, by the name of the slice.
-    """
-    places = in_order({str(value) for value in frame[across]}) if across else [""]
-    slices = list(frame.groupby(list(columns), sort=False)) if columns else [((), frame)]
-    occurrences = Counter(frame["neighbor"])
-    marks = {1: "only", len(slices): "all"} if len(slices) > 1 else {}
-    groups: dict[str, list[WordList]] = {}
-    for values, part in slices:
-        key = dict(zip(columns, map(str, values)))
-        title = ", ".join(value for name, value in key.items() if name != across)
-        uses = counts.get(", ".join(key.values()))
-        note = "" if uses is None else f"{uses:,} uses" if uses else "not used: from the prior"
-        # a slice that does not exist leaves its place empty, so that equal values stand below each other
-        empty = [WordList(title=place, note="no text", language=language, items=[]) for place in places]
-        items = similar_words(part, lambda word: marks.get(occurrences[word], ""))
-        place = key[across] if across else ""
-        group = groups.setdefault(title, empty)
-        group[places.index(place)] = WordList(title=place, note=note, language=language, items=items)
-    return groups
 
 
 def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:

@@ -150,9 +150,8 @@ def records(frame: pd.DataFrame) -> dict[str, Any]:
 
 def field_names(columns: Iterable[str]) -> dict[str, str]:
     """Names of columns that are safe in Vega-Lite, where "a.b[c]" would be a path, and distinct from our own `_x`."""
-    return {
-        name: name if re.fullmatch(r"[^\W_][\w ]*", name) else f"_column {place}" for place, name in enumerate(columns)
-    }
+    safe = re.compile(r"[^\W_][\w ]*")
+    return {name: name if safe.fullmatch(name) else f"_column {place}" for place, name in enumerate(columns)}
 
 
 def title_of(column: str) -> str:
@@ -170,8 +169,9 @@ def escape_title(title: str) -> str:
     return " ".join(title.split()).replace("\\", "/")
 
 
-def tooltips(frame: pd.DataFrame, columns: Iterable[str], fields: dict[str, str]) -> list[Any]:
-    """A tooltip with these columns of the frame; `fields` are their names in the chart."""
+def tooltips(frame: pd.DataFrame, columns: Iterable[str]) -> list[Any]:
+    """A tooltip with these columns of the frame."""
+    fields = field_names(frame.columns)
     return [tooltip(fields[column], title_of(column), _number_format(frame[column])) for column in columns]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import polars as pl
+from pandas.api.types import is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
 
 from laplex.errors import InputError, quote
 from laplex.plots.chart import Floats, escape_title, title_of
@@ -55,13 +56,13 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
         known = [name for name in MEASURES if name in frame.columns]
         if interval_columns(frame) and "estimate" in known:  # which the interval is around
             known = ["estimate"]
-        floats = [name for name in frame.columns if _is_float(frame[name]) and name not in (LOWER, UPPER)]
+        floats = [name for name in frame.columns if is_float_dtype(frame[name]) and name not in (LOWER, UPPER)]
         candidates = known[:1] or floats
         if len(candidates) != 1:
             raise InputError(f"say which column is drawn: {argument}= one of {quote(candidates or frame.columns, 12)}")
         column = candidates[0]
     for name in (column, *interval_columns(frame)):
-        if not pd.api.types.is_numeric_dtype(frame[name]):
+        if not is_numeric_dtype(frame[name]):
             raise InputError(f'column "{name}" does not hold numbers: it cannot be drawn')
     if not np.isfinite(frame[column].to_numpy(np.float64, na_value=np.nan)).any():
         raise InputError(f'column "{column}" has no value: there is nothing to draw')
@@ -85,9 +86,9 @@ def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:
         name
         for name in frame.columns
         if name not in (measured, LOWER, UPPER, *_REMARKS)
-        and not _is_float(frame[name])
+        and not is_float_dtype(frame[name])
         and isinstance(frame[name].iloc[0], Hashable)
-        and not (_COUNTS.fullmatch(name) and pd.api.types.is_numeric_dtype(frame[name]))
+        and not (_COUNTS.fullmatch(name) and is_numeric_dtype(frame[name]))
     ]
 
 
@@ -121,7 +122,7 @@ def determines(frame: pd.DataFrame, one: str, two: str) -> bool:
 
 def kind_of(values: pd.Series) -> Literal["number", "date", "name"]:
     """Whether a column holds numbers, dates or names; numbers and dates may be written as text."""
-    if pd.api.types.is_datetime64_any_dtype(values):
+    if is_datetime64_any_dtype(values):
         return "date"
     if np.isfinite(pd.to_numeric(values.astype(object), errors="coerce").to_numpy(np.float64, na_value=np.nan)).all():
         return "number"
@@ -167,7 +168,3 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
         names = [name for name in ("to", "other", WORD) if name in constant and (name != WORD or "neighbor" in frame)]
         title = f"{title} to {constant[names[0]]}" if names else title
     return escape_title(title)
-
-
-def _is_float(values: pd.Series) -> bool:
-    return bool(pd.api.types.is_float_dtype(values))

@@ -75,7 +75,7 @@ def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: li
     data = part.rename(columns=fields).assign(_y=part[y].astype(str))
     base = alt.Chart(records(data)).encode(
         y=_row_axis(data["_y"], domain=domain[0] == 0, labelPadding=6, labelLimit=240),
-        tooltip=chart.tooltips(part, _word_first(part, y), fields),
+        tooltip=_word_first_tooltips(part, y),
     )
     axis = alt.Axis(**chart.VALUE_AXIS, labelFlush=False)
     intervals = frames.interval_columns(part)
@@ -93,8 +93,8 @@ def _row_axis(names: pd.Series, **look: Any) -> Any:
     return alt.Y("_y:N", sort=None, scale=scale, title=None, axis=alt.Axis(ticks=False, **look))
 
 
-def _word_first(frame: pd.DataFrame, word: str) -> list[str]:
-    return [word, *(name for name in frame.columns if name != word)]
+def _word_first_tooltips(frame: pd.DataFrame, word: str) -> list[Any]:
+    return chart.tooltips(frame, [word, *(name for name in frame.columns if name != word)])
 
 
 def dots(
@@ -147,7 +147,7 @@ def dots(
     dot = base.mark_circle(size=80, opacity=0.95).encode(
         x=alt.X("_value:Q", **axis),
         color=alt.Color("_series:N", scale=colors, legend=legend),
-        tooltip=chart.tooltips(frame, _word_first(frame, y), fields),
+        tooltip=_word_first_tooltips(frame, y),
     )
     return chart.finish(alt.layer(line, dot, width=width, height=_ROW_PIXELS * data["_y"].nunique()), frame)
 
@@ -226,8 +226,7 @@ def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int
     picked = alt.selection_point(name="picked", fields=["_text"], on="click", empty=False)
     color = alt.condition("datum._found", alt.value(COLORS[0]), alt.value(_GRAY))
     circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
-    shown = chart.tooltips(frame, _word_first(frame, frames.WORD), fields)
-    circles = circles.encode(**axes, color=color, tooltip=shown)
+    circles = circles.encode(**axes, color=color, tooltip=_word_first_tooltips(frame, frames.WORD))
     right = (points["_x"] - x_domain[0]) / np.ptp(x_domain)
     up, ends = (np.log(values) if is_log else values for values in (points["_y"], np.array(y_domain)))
     up = (up - ends[0]) / np.ptp(ends)

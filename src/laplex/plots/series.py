@@ -152,7 +152,7 @@ class _Lines:
         layers.append(base.mark_line(**style).encode(y=y, **look))
         has_points = frame[self.x].nunique() <= _MAX_POINTS and not is_gray
         point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
-        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown, fields))
+        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown))
         layers.append(point if is_gray else point.encode(color=look["color"]))
         return data, layers
 

@@ -67,12 +67,8 @@ def _test_boxes(fitted: Embeddings, column: str) -> tuple[int, dict[str, Any]]:
     cluster = address.cluster_box(fitted, tokens, column, "cluster")
     most = address.slider("Words to test", TESTED_WORDS, TESTED_WORDS[0], "most")
     clusters = choosing.min_clusters(tokens, cluster) if cluster is not None else choosing.MAX_MIN_CLUSTERS
-    return most, {
-        "cluster": cluster,
-        "interval": loading.INTERVAL,
-        "rank": "evidence",
-        "min_clusters": clusters,
-    }
+    options = {"cluster": cluster, "interval": loading.INTERVAL, "rank": "evidence", "min_clusters": clusters}
+    return most, options
 
 
 def _choose_pair(frame: pd.DataFrame, column: str) -> tuple[str, str]:
@@ -155,10 +151,8 @@ def show_change() -> None:
     if frame.empty:
         st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
         return
-    showing.section(
-        "Most changed",
-        "Distance: from the first period to the last. Path: the sum of all steps. Click a row to follow the word.",
-    )
+    text = "Distance: from the first period to the last. Path: the sum of all steps. Click a row to follow the word."
+    showing.section("Most changed", text)
     labels = {"before": str(frame["from"][0]), "after": str(frame["to"][0])}
     row = showing.table(frame.drop(columns=["from", "to"]), key="drift_rows", height=360, **labels)
     showing.download(frame, f"drift {along}", code, key="drift")

@@ -84,7 +84,7 @@ def _extremes(fitted: Embeddings, axis: Axis, language: str | None, where: dict[
             showing.item(str(word), abs(float(value)), f"{value:+.2f}".replace("-", "−"))
             for word, value in ranked.head(EXTREME_WORDS).items()
         ]
-        lists.append(showing.WordList(title=", ".join(pole), note="", language=language, items=items))
+        lists.append(showing.word_list(", ".join(pole), items, language))
     if picked := showing.grid({"": lists}, key="extremes"):
         address.go_to_word(picked, language)
 
@@ -105,10 +105,8 @@ def _dimension_along(fitted: Embeddings, words: list[str], axis: Axis, language:
 def show_map() -> None:
     """Draw the page of the map."""
     fitted = loading.model()
-    showing.heading(
-        "Map",
-        "Words that are near each other are used alike. Drag to move, scroll to zoom, point at a dot to read it.",
-    )
+    lead = "Words that are near each other are used alike. Drag to move, scroll to zoom, point at a dot to read it."
+    showing.heading("Map", lead)
     with address.controls():
         language = address.language_box(fitted)
         kind = address.select("Show", [FREQUENT, NEAR], "show", width=230)
@@ -119,9 +117,8 @@ def show_map() -> None:
         where = address.slice_boxes(fitted, without=column, every=False)
     words = words_near(fitted, word, top, language, where) if word else frequent_words(fitted, top, language, where)
     if column:
-        showing.explain(
-            "A word has a dot at each value; its size is the frequency there. Long lines: used differently."
-        )
+        text = "A word has a dot at each value; its size is the frequency there. Long lines: used differently."
+        showing.explain(text)
     options: dict[str, Any] = {"color": color, "language": language, **where}
     chart = plots.map(fitted, words, **MAP_SIZE, **options)
     with st.container(key="atlas"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -15,6 +17,7 @@ from laplex.explorer import address, loading, showing
 from laplex.explorer.loading import CodeName, ask, code_of_call
 from laplex.questions.similarity import translate
 from laplex.reports import choosing, describing
+from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
 
 CHART_SIZE: dict[str, Any] = {"width": 440, "height": 250}  # pixels
@@ -56,18 +59,44 @@ def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[
             "Faint: a neighbor in all slices. The bar and the number are the cosine similarity. "
             "Click a word to look at it.</p>"
         )
-    columns = list(fitted.columns)
-    keys = {fitted.rows.slices.keys[slice]: slice for slice in slices}
-    shown = frame[[tuple(row) in keys for row in frame[columns].itertuples(index=False)]] if columns else frame
     index = fitted.language(language)
     uses = fitted.counts[index][:, fitted.id(word, index)]
-    counts = {", ".join(key): int(uses[slice]) for key, slice in keys.items()}
-    free = [name for name in columns if name not in where]
+    counts = {fitted.rows.slices.keys[slice]: int(uses[slice]) for slice in slices}
+    free = [name for name in fitted.columns if name not in where]
     ordered = [name for name in free if name in choosing.ordered_columns(fitted)]
-    across = next(iter([*ordered, *free[::-1], *columns[::-1]]), None)
-    groups = showing.neighbors_by_slice(shown, columns, across, counts, language)
+    across = next(iter([*ordered, *free[::-1], *fitted.columns[::-1]]), None)
+    groups = neighbors_by_slice(frame, fitted.columns, across, counts, language)
     showing.grid(groups, key="neighbors", pick=lambda word, _: st.session_state.update(word=word))
     showing.download(frame, f"neighbors {word}", code, key="neighbors")
+
+
+def neighbors_by_slice(
+    frame: pd.DataFrame,
+    columns: Sequence[str],
+    across: str | None,
+    counts: dict[tuple[str, ...], int],
+    language: str | None,
+) -> dict[str, list[dict[str, Any]]]:
+    """The neighbors in each slice: a list for each value of `across`, in a group for each value of other columns.
+
+    `counts` has the slices that are shown, with how often the word occurs in each.
+    """
+    slices = list(frame.groupby(list(columns), sort=False)) if columns else [((), frame)]
+    parts = [(tuple(map(str, key)), part) for key, part in slices if key in counts]
+    places = in_order({key[columns.index(across)] for key, _ in parts}) if across else [""]
+    occurrences = Counter(word for _, part in parts for word in part["neighbor"])
+    marks = {1: "only", len(parts): "all"} if len(parts) > 1 else {}
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for key, part in parts:
+        values = dict(zip(columns, key))
+        place = values.pop(across) if across else ""
+        note = f"{counts[key]:,} uses" if counts[key] else "not used: from the prior"
+        items = showing.similar_words(part, lambda word: marks.get(occurrences[word], ""))
+        # a slice that does not exist leaves its place empty, so that equal values stand below each other
+        empty = [showing.word_list(place, [], language, "no text") for place in places]
+        group = groups.setdefault(", ".join(values.values()), empty)
+        group[places.index(place)] = showing.word_list(place, items, language, note)
+    return groups
 
 
 def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
@@ -75,9 +104,8 @@ def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
         st.caption(f"{fitted.count(word, language):,} occurrences")
         return
     frame = count_frame(fitted, word, language)
-    showing.section(
-        "How often", f"{int(frame['count'].sum()):,} occurrences. The chart has occurrences per million words."
-    )
+    text = f"{int(frame['count'].sum()):,} occurrences. The chart has occurrences per million words."
+    showing.section("How often", text)
     ordered = choosing.ordered_columns(fitted)
     if ordered and len(frame) > 2:
         others = [name for name in fitted.columns if name != ordered[0]]
@@ -123,10 +151,8 @@ def _distance(fitted: Embeddings, word: str, language: str | None) -> None:
 
 
 def _distance_along(fitted: Embeddings, word: str, language: str | None, across: str, along: str) -> None:
-    showing.section(
-        f"How far apart, by {along}",
-        f"The distance between the vectors of “{word}” at two values of {across}. Higher: used more differently.",
-    )
+    text = f"The distance between the vectors of “{word}” at two values of {across}. Higher: used more differently."
+    showing.section(f"How far apart, by {along}", text)
     options: dict[str, Any] = {"across": across, "along": along, "language": language}
     tokens = loading.text(fitted)
     label = "With intervals (takes a while the first time)"
@@ -153,9 +179,8 @@ def _distance_along(fitted: Embeddings, word: str, language: str | None, across:
 
 def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
     tokens = loading.text(fitted)
-    showing.section(
-        "In the text", "Passages with words that are typical of its use in that slice. Rare words are left out."
-    )
+    text = "Passages with words that are typical of its use in that slice. Rare words are left out."
+    showing.section("In the text", text)
     if not isinstance(tokens, Tokens):
         st.caption(showing.escape_markdown(f"Not here: {tokens}"))
         return
@@ -230,8 +255,7 @@ def _surroundings(fitted: Embeddings, words: dict[str, str], where: dict[str, An
     for language, word in words.items():
         frame, call = ask(fitted, "neighbors", word, k=BEST_WORDS, language=language, **where)
         frames.append(frame.assign(language=language))
-        items = showing.similar_words(frame)
-        lists.append(showing.WordList(title=word, note=language, language=language, items=items))
+        lists.append(showing.word_list(word, showing.similar_words(frame), language, language))
         calls.append(call)
 
     def pick(word: str, place: int) -> None:
