@@ -179,13 +179,12 @@ def _map_slices(fitted: Vectors, color: Color | None, where: dict[str, Any]) -> 
         )
     if color in where:
         raise InputError(f'color="{color}" shows all its values: leave out {color}={where[color]!r}')
-    place = fitted.columns.index(color)
-    keys = {number: fitted.rows.slices.keys[number] for number in fitted.chosen(where)}
-    if len({(*key[:place], *key[place + 1 :]) for key in keys.values()}) > 1:
+    chosen = set(fitted.chosen(where))
+    cells = [list(cell.values()) for cell in fitted.rows.slices.cells(color) if chosen.issuperset(cell.values())]
+    if len(cells) > 1:
         missing = ", ".join(f"{name}=" for name in fitted.columns if name != color and name not in where)
         raise InputError(f"say which slice: {missing} is not given")
-    by_value = {key[place]: number for number, key in keys.items()}
-    return [by_value[value] for value in fitted.values(color) if value in by_value]
+    return cells[0]
 
 
 def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:

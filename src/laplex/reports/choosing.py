@@ -55,15 +55,12 @@ def group_columns(fitted: Embeddings) -> list[str]:
 
 def min_count(fitted: Embeddings, column: str, language: str | None = None) -> int:
     """A threshold that about a thousand words reach at every value of a column."""
-    index = fitted.language(language)
-    place, keys = fitted.columns.index(column), fitted.rows.slices.keys
-    compared = {slice for cell in fitted.rows.slices.cells(column) if len(cell) > 1 for slice in cell.values()}
-    if not compared:
+    counts = fitted.counts[fitted.language(language)]
+    cells = [cell for cell in fitted.rows.slices.cells(column) if len(cell) > 1]
+    if not cells:
         return MIN_COUNTS[0]
-    by_value = [
-        fitted.counts[index][[slice for slice in compared if keys[slice][place] == value]].sum(0)
-        for value in {keys[slice][place] for slice in compared}
-    ]
+    values = {value for cell in cells for value in cell}
+    by_value = [counts[[cell[value] for cell in cells if value in cell]].sum(0) for value in values]
     least = np.sort(np.min(by_value, axis=0))[::-1]
     reached = int(least[min(WORDS_ABOVE_THRESHOLD, len(least)) - 1]) if len(least) else 0
     return max(step for step in MIN_COUNTS if step <= max(reached, MIN_COUNTS[0]))

@@ -44,21 +44,19 @@ def describe_size(fitted: Embeddings) -> str:
 
 def describe_prior(fitted: Embeddings) -> list[str]:
     """What the prior assumes, a sentence for each of its parts."""
-    model = fitted.settings.get("model", {})
     parts = [prior.sentence(described) for prior, described in saved_priors(fitted.settings)]
     sentences = [sentence for sentence in parts if sentence is not None]
     if len(sentences) < len(parts) or not parts:
-        prior = model.get("prior")
+        prior = fitted.settings.get("model", {}).get("prior")
         sentences.append(f"The prior: {prior}." if prior else "These vectors came without a prior.")
-    graph = fitted.graph
-    if graph.edges:
-        sentences.append(f"As a graph, that is {graph.edges:,} edges between {len(graph):,} vectors.")
+    if edges := fitted.graph.edges:
+        sentences.append(f"As a graph, that is {edges:,} edges between {len(fitted.graph):,} vectors.")
     return sentences
 
 
 def describe_fit(fitted: Embeddings) -> list[str]:
     """The likelihood and the course of the fit, in sentences."""
-    model, training = fitted.settings.get("model"), fitted.settings.get("training", {})
+    model, seed = fitted.settings.get("model"), fitted.settings.get("training", {}).get("seed")
     if not model:
         return ["These vectors were not fitted by laplex."]
     sentences = [
@@ -73,8 +71,8 @@ def describe_fit(fitted: Embeddings) -> list[str]:
             f"After {len(history)} passes over the text the log likelihood is "
             f"{history['log_likelihood'].iloc[-1]:.3f} per token{judged}."
         )
-    if training.get("seed") is not None:
-        sentences.append(f"The seed was {training['seed']}.")
+    if seed is not None:
+        sentences.append(f"The seed was {seed}.")
     return sentences
 
 
@@ -90,7 +88,7 @@ def describe_small_slices(fitted: Embeddings) -> str | None:
     )
 
 
-def settings_table(fitted: Embeddings) -> pd.DataFrame:
+def settings_table(fitted: Embeddings) -> list[dict[str, str]]:
     """All settings of the model, its training and its text, with which the fit can be repeated."""
     rows = []
     for part in ("model", "training", "tokens"):
@@ -98,4 +96,4 @@ def settings_table(fitted: Embeddings) -> pd.DataFrame:
             if name not in ("beliefs", "folder") and value not in (None, [], [""]):
                 text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 rows.append({"part": part, "setting": name, "value": text})
-    return pd.DataFrame(rows, columns=["part", "setting", "value"])
+    return rows

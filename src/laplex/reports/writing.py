@@ -131,7 +131,7 @@ def report(
             lead=describing.describe_size(fitted),
             warning=describing.describe_small_slices(fitted),
             sections=sections,
-            settings=describing.settings_table(fitted).to_dict("records"),
+            settings=describing.settings_table(fitted),
             versions={**{name: version(name) for name in PACKAGES}, "Python": platform.python_version()},
             written=time.strftime("%Y-%m-%d"),
         )
