@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import os
 import re
 import sys
 import threading
-import tomllib
 from base64 import b64encode
 from functools import cache
 from importlib import import_module
@@ -101,7 +101,8 @@ def main() -> None:
     threading.Thread(target=_exit_with_stdin, daemon=True).start()
     threading.Thread(target=_import_pages, daemon=True).start()
     app = st.App(Path(__file__).with_name("app.py"), middleware=[Middleware(Guard)])
-    settings = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
+    # they take the place of those in the user's own file
+    settings = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
     app.run(config={**settings, "server.port": int(port)})
 
 
