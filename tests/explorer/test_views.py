@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 import laplex as lx
 from laplex.explorer import address, loading, showing
 from laplex.explorer.app import PAGES, has_page
-from laplex.explorer.loading import CONTEXT_WORDS, typical_passages
-from laplex.explorer.showing import CodeName, code_of_call, csv, dark_colors, escape_markdown
+from laplex.explorer.loading import CONTEXT_WORDS, CodeName, code_of_call, typical_passages
+from laplex.explorer.showing import csv, dark_colors, escape_markdown
 from laplex.explorer.views.word import count_frame
 from laplex.fitting.provenance import tokens_of
 from laplex.questions.similarity import translate
@@ -95,7 +95,7 @@ def test_a_click_on_a_word_leads_to_it_in_its_language(clicked, tmp_path, monkey
     dot = {"selection": {"picked": [{"_text": "itwar"}]}} if clicked == "dot" else None
     monkeypatch.setattr(showing, "table", lambda frame, **_: 0 if clicked == "row" else None)
     monkeypatch.setattr(showing, "chart", lambda drawn, description, key=None: dot if key else None)
-    monkeypatch.setattr(showing, "grid", lambda groups, **_: groups[0]["lists"][0]["items"][0]["word"])
+    monkeypatch.setattr(showing, "grid", lambda groups, **_: groups[""][0]["items"][0]["word"])
     KINDS["two languages"].save(tmp_path / "m.laplex")
     view = "dimensions" if clicked == "list" else "contrast"
     poles = {"plus": "ittax", "minus": "itwar", "words": "itarmy"} if clicked == "list" else {}
@@ -114,7 +114,7 @@ def test_a_click_on_a_word_leads_to_it_in_its_language(clicked, tmp_path, monkey
 def test_every_list_of_words_knows_its_language(view, expected, tmp_path, monkeypatch):
     """It is in the addresses of the links, which open in another window."""
     lists = []
-    monkeypatch.setattr(showing, "grid", lambda groups, **_: lists.extend(groups[0]["lists"]))
+    monkeypatch.setattr(showing, "grid", lambda groups, **_: lists.extend(groups[""]))
     KINDS["two languages"].save(tmp_path / "m.laplex")
     poles = {"plus": "ittax", "minus": "itwar", "words": "itarmy"} if view == "dimensions" else {}
     look(tmp_path / "m.laplex", view, monkeypatch, language="it", **poles)

@@ -2,10 +2,10 @@
 
     launching  explore(): starts the process that serves the pages, and stops it
     serving    that process, and which requests it answers
-    app        the pages, as Streamlit runs them; each is a function in `views`
-    loading    the model, its text, and answers that are kept
+    app        the pages, as Streamlit runs them; each is a function here or in `views`
+    loading    the model, its text, and answers with the Python that gives them
     address    widgets whose values are kept in the address of the page
-    showing    texts, charts, tables, lists of words, downloads and the Python behind them
+    showing    texts, charts, tables, lists of words and downloads
 
 Streamlit is imported by the process that serves, not with this package.
 """

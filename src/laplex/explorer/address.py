@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -17,6 +18,7 @@ from laplex.errors import LaplexError
 from laplex.explorer import loading, showing
 from laplex.plots.chart import title_of
 from laplex.reports import choosing
+from laplex.text.tokens import Tokens
 from laplex.text.vocabulary import Vocabulary
 
 OFFERED_WORDS = 20_000
@@ -25,17 +27,7 @@ POLES = (("rich", "poor"), ("war", "peace"), ("good", "bad"), ("strong", "weak")
 BOX_WIDTH, WORD_BOX_WIDTH = 180, 260  # pixels
 ALL = "all"
 _PAGES, _NEXT_LANGUAGE = "_pages", "_next_language"  # of the state of a session
-# without it, Streamlit changes the address at a click on the back button, but not the page
-_BACK_SCRIPT = """
-export default function () {
-  if (window.laplexPath === undefined)
-    window.addEventListener("popstate", () => {
-      if (location.pathname === window.laplexPath) location.reload();
-      window.laplexPath = location.pathname;
-    });
-  window.laplexPath = location.pathname;
-}
-"""
+_BACK_SCRIPT = Path(__file__).with_name("back.js")
 
 
 class UnknownWordError(LaplexError):
@@ -49,7 +41,7 @@ class UnknownWordError(LaplexError):
 def remember_pages(pages: dict[str, Any]) -> None:
     """Keep the pages of this session for `go_to_word`, and make the back button of the browser undo choices."""
     st.session_state[_PAGES] = pages
-    st.components.v2.component("laplex_back", js=_BACK_SCRIPT)(key="_back")
+    st.components.v2.component("laplex_back", js=_BACK_SCRIPT.read_text(encoding="utf-8"))(key="_back")
 
 
 def go_to_word(word: str, language: str | None) -> None:
@@ -64,65 +56,58 @@ def controls() -> Any:
     return st.container(horizontal=True, vertical_alignment="bottom", key="controls")
 
 
+def select(label: str, options: Sequence[Any], key: str, index: int = 0, width: int = BOX_WIDTH, **more: Any) -> Any:
+    """A box with one of several values."""
+    return st.selectbox(label, options, index, key=key, bind="query-params", width=width, **more)
+
+
+def slider(label: str, options: Sequence[int], default: int, key: str, width: int = 200) -> int:
+    """One of several numbers."""
+    return int(st.select_slider(label, options, default, key=key, bind="query-params", width=width))
+
+
 def language_box(fitted: Embeddings, label: str = "Language") -> str | None:
     """The language, if there are several."""
     if len(fitted.languages) < 2:
         return None
     if language := st.session_state.pop(_NEXT_LANGUAGE, None):
         st.session_state["language"] = language
-    return st.selectbox(label, fitted.languages, key="language", bind="query-params", width=BOX_WIDTH)
+    return str(select(label, fitted.languages, "language"))
 
 
 def word_box(fitted: Embeddings, language: str | None, key: str = "word", default: str | None = None) -> str:
     """A word of the vocabulary, also one in another case; raises UnknownWordError for others."""
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
     offered = vocabulary.words[:OFFERED_WORDS]
-    default = default or loading.first_words(language=language)[0]
-    chosen = st.selectbox(
-        "Word",
-        offered,
-        index=offered.index(default) if default in offered else 0,
-        key=key,
-        accept_new_options=True,
-        filter_mode="prefix",
-        bind="query-params",
-        placeholder="Type a word",
-        width=WORD_BOX_WIDTH,
-    )
-    word = (chosen or default).strip()
+    default = default or loading.first_words(fitted, language=language)[0]
+    typed = {"accept_new_options": True, "filter_mode": "prefix", "placeholder": "Type a word"}
+    index = offered.index(default) if default in offered else 0
+    word = (select("Word", offered, key, index, WORD_BOX_WIDTH, **typed) or default).strip()
     for spelling in (word, word.casefold()):
         if spelling in vocabulary:
-            return spelling
+            return str(spelling)
     raise UnknownWordError(word, vocabulary, key)
 
 
 def suggest_words(error: UnknownWordError) -> None:
     """Words that are spelled like an unknown one; a click chooses one."""
-    word, vocabulary, key = error.word, error.vocabulary, error.key
+    word, vocabulary, key = error.word, error.vocabulary, f"{error.key}_suggested"
     longer = [known for known in vocabulary.words if known.startswith(word.casefold())] if word else []
     words = list(dict.fromkeys([*vocabulary.close(word, SUGGESTED_WORDS), *longer[:SUGGESTED_WORDS]]))
     st.warning(showing.escape_markdown(str(error)), icon=":material/search_off:")
 
     def choose() -> None:
-        place = st.session_state[f"{key}_suggested"]
+        place = st.session_state[key]
         if place is not None:
-            st.session_state[key] = words[place]
+            st.session_state[error.key] = words[place]
 
     if words:
-        st.pills(
-            "Did you mean",
-            range(len(words)),
-            format_func=lambda place: showing.escape_markdown(words[place]),
-            key=f"{key}_suggested",
-            on_change=choose,
-        )
+        showing.pills("Did you mean", words, key=key, on_change=choose)
 
 
 def column_box(columns: Sequence[str], key: str, label: str) -> str:
     """One of these columns; without a widget if there is only one."""
-    if len(columns) == 1:
-        return columns[0]
-    return str(st.selectbox(label, columns, format_func=title_of, key=key, bind="query-params", width=BOX_WIDTH))
+    return columns[0] if len(columns) == 1 else str(select(label, columns, key, format_func=title_of))
 
 
 def slice_boxes(fitted: Embeddings, without: Sequence[str] = (), every: bool = True) -> dict[str, Any]:
@@ -134,48 +119,36 @@ def slice_boxes(fitted: Embeddings, without: Sequence[str] = (), every: bool = T
         if name in without or len(values) < 2:
             continue
         label, options = showing.escape_markdown(title_of(name)), [ALL, *values] if every else values
-        index = options.index(first.get(name, ALL))
-        value = st.selectbox(label, options, index=index, key=f"at.{name}", bind="query-params", width=BOX_WIDTH)
+        value = select(label, options, f"at.{name}", options.index(first.get(name, ALL)))
         if value != ALL or not every:
             chosen[name] = str(value)
     return chosen
-
-
-def min_count_box(label: str, default: int) -> int:
-    """How often a word must occur to be listed."""
-    steps = choosing.MIN_COUNTS
-    return int(st.select_slider(label, steps, default, key="min_count", bind="query-params", width=260))
 
 
 def pole_boxes(fitted: Embeddings, language: str | None) -> tuple[list[str], list[str]]:
     """The words at the two poles of a dimension."""
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
     known = next((poles for poles in POLES if all(word in vocabulary for word in poles)), None)
-    defaults = known or (loading.first_words(2, language) * 2)[:2]
-    boxes = zip(("One pole", "The other"), defaults, ("plus", "minus"))
+    defaults = known or (loading.first_words(fitted, 2, language) * 2)[:2]
     help = "One word or several, with commas or spaces between them."
     texts = [
         st.text_input(label, default, key=key, bind="query-params", help=help, width=BOX_WIDTH)
-        for label, default, key in boxes
+        for label, default, key in zip(("One pole", "The other"), defaults, ("plus", "minus"))
     ]
     first, second = ([word for word in re.split(r"[,;\s]+", text or "") if word] for text in texts)
     return first, second
 
 
-def cluster_box(column: str, key: str) -> str | None:
+def cluster_box(fitted: Embeddings, tokens: Tokens, column: str, key: str) -> str | None:
     """The column that says who speaks; None for documents that are independent of each other."""
-    names = loading.cluster_columns(column)
+    names = [name for name in tokens.columns if name not in (*fitted.columns, column)]
     if not names:
         return None
     documents = "each document on its own"
-    chosen = st.selectbox(
-        "Who speaks",
-        [*names, documents],
-        index=[*names, None].index(loading.likely_cluster(column)),
-        key=key,
-        bind="query-params",
-        help="Texts by the same speaker are alike. Naming the column with the speakers keeps one talkative speaker "
-        "from looking like a difference between groups.",
-        width=260,
+    index = [*names, None].index(loading.likely_cluster(tokens, names, column))
+    help = (
+        "Texts by the same speaker are alike. Naming the column with the speakers keeps one talkative speaker "
+        "from looking like a difference between groups."
     )
+    chosen = select("Who speaks", [*names, documents], key, index, 260, help=help)
     return None if chosen == documents else str(chosen)

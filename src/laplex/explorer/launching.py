@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -36,9 +37,7 @@ class Explorer:
     def __init__(
         self, process: subprocess.Popen[bytes], url: str, temporary: tempfile.TemporaryDirectory[str] | None
     ) -> None:
-        self.url = url
-        self._process = process
-        self._temporary = temporary
+        self.url, self._process, self._temporary = url, process, temporary
         atexit.register(self.stop)
 
     @property
@@ -48,12 +47,8 @@ class Explorer:
 
     def wait(self) -> None:
         """Wait until the explorer ends, for example by Ctrl-C."""
-        try:
+        with self, suppress(KeyboardInterrupt):
             self._process.wait()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            self.stop()
 
     def stop(self) -> None:
         """End the explorer and delete its temporary files."""
@@ -94,8 +89,7 @@ def explore(
         model: A fitted model, or the path of a saved one.
         port: The first port that is tried; if it is taken, the next free one is used.
         browser: Whether to open the browser. If not, only the address is printed.
-        wait: Whether to wait until Ctrl-C. By default only in a script; in a notebook or at a prompt the explorer runs
-            until `stop()` is called or Python ends.
+        wait: Whether to wait until Ctrl-C. By default only in a script; elsewhere it runs until `stop()` is called.
         quiet: Whether to print nothing.
 
     Returns:
@@ -119,13 +113,18 @@ def explore(
     free = free_port(port)
     if free != port:
         say(f"port {port} is taken: {free} is used", quiet=quiet)
-    explorer = Explorer(_start(folder, free), f"http://{ADDRESS}:{free}", temporary)
+    # -P: files in the current folder are not imported in place of Python's modules of the same name
+    command = [sys.executable, "-P", "-m", "laplex.explorer.serving", str(folder.absolute()), str(free)]
+    # the process ends when its standard input is closed, which it is also if this process is killed
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    explorer = Explorer(process, f"http://{ADDRESS}:{free}", temporary)
     try:
         _wait_for_answer(explorer, quiet)
     except BaseException:
         explorer.stop()
         raise
-    wait = not _is_prompt() if wait is None else wait
+    if wait is None:
+        wait = not hasattr(sys, "ps1") and "ipykernel" not in sys.modules
     say(f"The explorer is at {explorer.url}" + (" (Ctrl-C ends it)" if wait else ""), quiet=quiet)
     if browser:
         webbrowser.open(explorer.url)
@@ -150,13 +149,6 @@ def free_port(first: int) -> int:
     raise InputError(f"ports {first} to {first + PORTS_TRIED - 1} are taken or not allowed: choose another by port=")
 
 
-def _start(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    # -P: files in the current folder are not imported in place of Python's modules of the same name
-    command = [sys.executable, "-P", "-m", "laplex.explorer.serving", str(folder.absolute()), str(port)]
-    # the process ends when its standard input is closed, which it is also if this process is killed
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
 def _wait_for_answer(explorer: Explorer, quiet: bool) -> None:
     """Wait until the explorer answers; raise an error with its last message if it does not."""
     direct = build_opener(ProxyHandler({}))  # without a proxy
@@ -166,7 +158,7 @@ def _wait_for_answer(explorer: Explorer, quiet: bool) -> None:
             try:
                 with direct.open(f"{explorer.url}/_stcore/health", timeout=5) as answer:
                     if answer.status == 200:
-                        _drain(explorer._process)
+                        threading.Thread(target=_drain, args=(explorer._process,), daemon=True).start()
                         return
             except (URLError, OSError):
                 time.sleep(0.05)
@@ -179,15 +171,7 @@ def _wait_for_answer(explorer: Explorer, quiet: bool) -> None:
 
 def _drain(process: subprocess.Popen[bytes]) -> None:
     """Read what the process prints, so that it never waits for a reader."""
-
-    def read() -> None:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if os.environ.get("LAPLEX_EXPLORER_LOG"):
-                sys.stderr.write(line.decode(errors="replace"))
-
-    threading.Thread(target=read, daemon=True).start()
-
-
-def _is_prompt() -> bool:
-    return hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    assert process.stderr is not None
+    for line in process.stderr:
+        if os.environ.get("LAPLEX_EXPLORER_LOG"):
+            sys.stderr.write(line.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""The model that is explored, its text if that is still there, and answers that take long, which Streamlit caches.
+"""The model that is explored, its text if that is still there, and answers with the Python that gives them.
 
 A process explores one model, whose folder is in an environment variable. n occurrences, D dimensions.
 """
@@ -6,6 +6,7 @@ A process explores one model, whose folder is in an environment variable. n occu
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ from laplex.text.tokens import Tokens
 
 MODEL_VARIABLE = "LAPLEX_EXPLORED"
 INTERVAL = 0.9
-MIN_CLUSTERS_OF_WORD = 2  # for a single word, whose interval says how certain it is
 MIN_LIKELY_CLUSTERS = 10
-ALL_WORDS = 1_000_000_000
 MAX_OCCURRENCES = 2_000  # spread over the text, of which the most typical are shown
 CONTEXT_WORDS = 14  # on each side of a passage
+
+_load = st.cache_resource(show_spinner=False)(load)
+# what is cached belongs to the folder of the model
+_BY_FOLDER: dict[str | type[Any], Callable[[Any], Any]] = {Embeddings: lambda _: os.environ[MODEL_VARIABLE]}
 
 
 def folder() -> Path:
@@ -38,68 +41,61 @@ def folder() -> Path:
 
 def model() -> Embeddings:
     """The model, memory-mapped."""
-    return _model(os.environ[MODEL_VARIABLE])
+    return _load(os.environ[MODEL_VARIABLE])
 
 
-@st.cache_resource(show_spinner=False)
-def _model(path: str) -> Embeddings:
-    return load(path)
-
-
-@st.cache_resource(show_spinner=False)
-def _text(path: str) -> Tokens | str:
+@st.cache_resource(show_spinner=False, hash_funcs=_BY_FOLDER)
+def text(fitted: Embeddings) -> Tokens | str:
+    """The tokens that the model was fitted on, or why they are not there."""
     try:
-        return tokens_of(_model(path))
+        return tokens_of(fitted)
     except InputError as error:
         return str(error)
 
 
-def text() -> Tokens | None:
-    """The tokens that the model was fitted on, if they are still there."""
-    tokens = _text(os.environ[MODEL_VARIABLE])
-    return tokens if isinstance(tokens, Tokens) else None
-
-
-def missing_text() -> str:
-    """Why there is no text."""
-    error = _text(os.environ[MODEL_VARIABLE])
-    return error if isinstance(error, str) else ""
-
-
-def first_words(count: int = 1, language: str | None = None) -> list[str]:
+@st.cache_data(show_spinner=False, hash_funcs=_BY_FOLDER)
+def first_words(fitted: Embeddings, count: int = 1, language: str | None = None) -> list[str]:
     """Words to begin with."""
-    return _first_words(os.environ[MODEL_VARIABLE], count, language)
+    return choosing.first_words(fitted, count=count, language=language)
 
 
-@st.cache_data(show_spinner=False)
-def _first_words(path: str, count: int, language: str | None) -> list[str]:
-    return choosing.first_words(_model(path), count=count, language=language)
+def ask(fitted: Embeddings, question: str, /, *arguments: Any, **options: Any) -> tuple[pd.DataFrame, str]:
+    """The answer of a method of the model, and the Python that gives it. Answers that take long are cached."""
+    is_slow = question in ("contrast", "drift") or "interval" in options
+    answer = _cached_answer if is_slow else _answer
+    return answer(fitted, question, arguments, options), code_of_call(f"fitted.{question}", *arguments, **options)
 
 
-def ask(question: str, *arguments: Any, **options: Any) -> pd.DataFrame:
-    """The answer of a method of the model, such as `contrast`, computed once for the same arguments."""
-    return _answer(os.environ[MODEL_VARIABLE], question, arguments, tuple(sorted(options.items())))
-
-
-@st.cache_data(show_spinner=False, max_entries=20)
-def _answer(path: str, question: str, arguments: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> pd.DataFrame:
-    frame: pd.DataFrame = getattr(_model(path), question)(*arguments, **dict(options))
+def _answer(fitted: Embeddings, question: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> pd.DataFrame:
+    frame: pd.DataFrame = getattr(fitted, question)(*arguments, **options)
     return frame
 
 
-def cluster_columns(column: str) -> list[str]:
-    """Columns of the text that may say who speaks: those that the model does not vary by."""
-    tokens = text()
-    return [] if tokens is None else [name for name in tokens.columns if name not in (*model().columns, column)]
+_cached_answer = st.cache_data(show_spinner=False, max_entries=20, hash_funcs=_BY_FOLDER)(_answer)
 
 
-def likely_cluster(column: str) -> str | None:
-    """The column with the fewest values of which nearly all belong to one value of the compared column each."""
-    tokens = text()
-    if tokens is None:
-        return None
+class CodeName(str):
+    """A name in the code, which is not put into quotes."""
+
+    __repr__ = str.__str__
+
+
+def code_of_call(function: str, /, *arguments: Any, **options: Any) -> str:
+    """The Python code of a call; options that are None are left out.
+
+    >>> code_of_call("fitted.neighbors", "tax", k=5, language=None, **{"party": "D", "sub group": "x"})
+    "fitted.neighbors('tax', k=5, party='D', **{'sub group': 'x'})"
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    named = [f"{name}={value!r}" for name, value in given.items() if name.isidentifier()]
+    others = {name: value for name, value in given.items() if not name.isidentifier()}
+    return f"{function}({', '.join([*map(repr, arguments), *named, *([f'**{others!r}'] if others else [])])})"
+
+
+def likely_cluster(tokens: Tokens, candidates: list[str], column: str) -> str | None:
+    """The candidate with the fewest values of which nearly all belong to one value of the compared column each."""
     nested = {}
-    for name in cluster_columns(column):
+    for name in candidates:
         pairs = pd.DataFrame({"cluster": tokens.codes(name), "group": tokens.codes(column)}).drop_duplicates()
         clusters = pairs["cluster"].nunique()
         if clusters >= MIN_LIKELY_CLUSTERS and len(pairs) <= 1.1 * clusters:

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import os
 import re
 import sys
 import threading
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from laplex.explorer import loading
-from laplex.explorer.launching import ADDRESS
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+from laplex.explorer import loading
 
 HOSTS = ("127.0.0.1", "localhost")
 POLICY = (
@@ -41,7 +38,7 @@ HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"
 class Guard:
     """ASGI middleware that refuses requests from elsewhere."""
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,15 +63,11 @@ class Guard:
 @cache
 def policy() -> str:
     """What the browser may load. Of scripts within the page, only those of Streamlit's own page."""
-    import streamlit
-
-    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
-    return POLICY.format(
-        scripts=" ".join(f"'sha256-{known}'" for known in hashes),
-        sockets=" ".join(f"ws://{host}:*" for host in HOSTS),
-    )
+    sockets = " ".join(f"ws://{host}:*" for host in HOSTS)
+    return POLICY.format(scripts=" ".join(f"'sha256-{known}'" for known in hashes), sockets=sockets)
 
 
 def is_ours(host: str | None, origin: str | None) -> bool:
@@ -89,9 +82,7 @@ def is_ours(host: str | None, origin: str | None) -> bool:
         name = urlsplit(f"//{host}").hostname if host else None
     except ValueError:
         return False
-    if name not in HOSTS:
-        return False
-    return origin is None or origin == f"http://{host}"
+    return name in HOSTS and (origin is None or origin == f"http://{host}")
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,68 +94,16 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"The explorer answers its own pages on this machine only.\n"})
 
 
-FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
-LIGHT = {
-    "primaryColor": "#0067A3",
-    "backgroundColor": "#FFFFFF",
-    "secondaryBackgroundColor": "#F4F6F8",
-    "textColor": "#1B2430",
-    "linkColor": "#0067A3",
-    "borderColor": "#DFE4E9",
-}
-DARK = {
-    "primaryColor": "#5AB4E5",
-    "backgroundColor": "#12161C",
-    "secondaryBackgroundColor": "#1C222A",
-    "textColor": "#E4E9EE",
-    "linkColor": "#5AB4E5",
-    "borderColor": "#323A44",
-}
-
-
-def settings(port: int) -> dict[str, Any]:
-    """The settings of Streamlit, which take the place of those in the user's own file."""
-    return {
-        "server.address": ADDRESS,
-        "server.port": port,
-        "server.headless": True,
-        "server.enableCORS": True,
-        "server.enableXsrfProtection": True,
-        "server.allowedHosts": list(HOSTS),
-        "server.baseUrlPath": "",
-        "server.enableStaticServing": False,
-        "server.enableAgentApi": False,
-        "server.fileWatcherType": "none",
-        "server.maxUploadSize": 1,
-        "browser.gatherUsageStats": False,
-        "browser.serverAddress": ADDRESS,
-        "logger.level": "error",
-        "client.toolbarMode": "minimal",
-        "client.showErrorDetails": "none",
-        "client.showErrorLinks": False,
-        "theme.font": FONT,
-        "theme.headingFont": FONT,
-        "theme.baseRadius": "6px",
-        "theme.metricValueFontSize": "1.55rem",
-        "theme.showWidgetBorder": True,
-        "theme.headingFontSizes": ["1.9rem", "1.3rem", "1.1rem"],
-        "theme.headingFontWeights": [650, 600, 600],
-        **{f"theme.light.{name}": value for name, value in LIGHT.items()},
-        **{f"theme.dark.{name}": value for name, value in DARK.items()},
-    }
-
-
 def main() -> None:
     """Serve the model in the folder that the command line names."""
-    import streamlit as st
-    from starlette.middleware import Middleware
-
     folder, port = sys.argv[1:]
     os.environ[loading.MODEL_VARIABLE] = folder
     threading.Thread(target=_exit_with_stdin, daemon=True).start()
     threading.Thread(target=_import_pages, daemon=True).start()
     app = st.App(Path(__file__).with_name("app.py"), middleware=[Middleware(Guard)])
-    app.run(config=settings(int(port)))
+    # they take the place of those in the user's own file
+    settings = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
+    app.run(config={**settings, "server.port": int(port)})
 
 
 def _import_pages() -> None:

@@ -7,11 +7,10 @@ in HTML they are escaped, and the script of the lists sets them as text.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +18,6 @@ import streamlit as st
 from laplex.explorer.loading import folder
 from laplex.plots import Chart
 from laplex.questions.export import escape_formulas
-from laplex.text.periods import in_order
 
 # colors of charts on white, and those that take their place on a dark page
 _DARK_COLORS = {
@@ -58,6 +56,18 @@ def section(title: str, text: str = "") -> None:
 def explain(text: str) -> None:
     """A small text on how to read what follows."""
     st.html(f'<p class="note">{escape(text)}</p>')
+
+
+def sentences(lines: Sequence[str]) -> None:
+    """A list of sentences."""
+    st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
+
+
+def pills(label: str, words: Sequence[str], **options: Any) -> int | None:
+    """Words as buttons; the place of the one that is chosen."""
+    places = range(len(words))
+    chosen: int | None = st.pills(label, places, format_func=lambda place: escape_markdown(words[place]), **options)
+    return chosen
 
 
 def escape_markdown(text: str) -> str:
@@ -111,41 +121,26 @@ def _column(name: str, values: pd.Series, label: str | None) -> Any:
     return st.column_config.TextColumn(label)
 
 
-class Item(TypedDict):
-    """A word in a list, with a bar behind it."""
-
-    word: str
-    share: float  # of the width that the bar has
-    value: str
-    mark: str  # "only" in this list, in "all" lists, or ""
+def word_list(title: str, items: list[dict[str, Any]], language: str | None, note: str = "") -> dict[str, Any]:
+    """Words below each other, each with a bar behind it; a click leads to the page of the word in `language`."""
+    return {"title": title, "note": note, "language": language, "items": items}
 
 
-class WordList(TypedDict):
-    """Words below each other; `language` is that of the page that a click on a word leads to."""
-
-    title: str
-    note: str
-    language: str | None
-    items: list[Item]
+def item(word: str, share: float, value: str, mark: str = "") -> dict[str, Any]:
+    """A word of a list: the share of the width that its bar has, and whether it is in "only" this list or in "all"."""
+    return {"word": word, "share": share, "value": value, "mark": mark}
 
 
-class ListGroup(TypedDict):
-    """Lists side by side."""
-
-    title: str
-    lists: list[WordList]
-
-
-def similar_words(frame: pd.DataFrame, mark: Callable[[str], str] = lambda word: "") -> list[Item]:
+def similar_words(frame: pd.DataFrame, mark: Callable[[str], str] = lambda word: "") -> list[dict[str, Any]]:
     """The neighbors of a frame with their cosine similarities."""
     pairs = zip(frame["neighbor"].astype(str), frame["similarity"].astype(float).tolist())
-    return [Item(word=word, share=max(0.0, value), value=f"{value:.2f}", mark=mark(word)) for word, value in pairs]
+    return [item(word, max(0.0, value), f"{value:.2f}", mark(word)) for word, value in pairs]
 
 
 def grid(
-    groups: Sequence[ListGroup], *, key: str, pick: Callable[[str, int], None] = lambda word, place: None
+    groups: dict[str, list[dict[str, Any]]], *, key: str, pick: Callable[[str, int], None] = lambda word, place: None
 ) -> str | None:
-    """Lists of words that can be clicked. Returns the word that was just clicked.
+    """Lists of words side by side, by the title of their group. Returns the word that was just clicked.
 
     `pick` is called with that word and the place of its list, before the page is drawn anew.
     """
@@ -161,34 +156,9 @@ def grid(
         css=_GRID_STYLE.read_text(encoding="utf-8"),
         js=_GRID_SCRIPT.read_text(encoding="utf-8"),
     )
-    answer: Any = mount(data={"groups": list(groups)}, key=key, on_picked_change=on_click)
+    data = {"groups": [{"title": title, "lists": lists} for title, lists in groups.items()]}
+    answer: Any = mount(data=data, key=key, on_picked_change=on_click)
     return str(answer.picked["word"]) if answer.picked is not None else None
-
-
-def neighbors_by_slice(
-    frame: pd.DataFrame, columns: Sequence[str], across: str | None, counts: dict[str, int], language: str | None
-) -> list[ListGroup]:
-    """The neighbors in each slice: a list for each value of `across`, in a group for each value of other columns.
-
-    `counts` says how often the word occurs in each slice, by the name of the slice.
-    """
-    places = in_order({str(value) for value in frame[across]}) if across else [""]
-    slices = list(frame.groupby(list(columns), sort=False)) if columns else [((), frame)]
-    occurrences = Counter(frame["neighbor"])
-    marks = {1: "only", len(slices): "all"} if len(slices) > 1 else {}
-    groups: dict[str, ListGroup] = {}
-    for values, part in slices:
-        key = dict(zip(columns, map(str, values)))
-        title = ", ".join(value for name, value in key.items() if name != across)
-        uses = counts.get(", ".join(key.values()))
-        note = "" if uses is None else f"{uses:,} uses" if uses else "not used: from the prior"
-        # a slice that does not exist leaves its place empty, so that equal values stand below each other
-        empty = [WordList(title=place, note="no text", language=language, items=[]) for place in places]
-        group = groups.setdefault(title, ListGroup(title=title, lists=empty))
-        items = similar_words(part, lambda word: marks.get(occurrences[word], ""))
-        place = key[across] if across else ""
-        group["lists"][places.index(place)] = WordList(title=place, note=note, language=language, items=items)
-    return list(groups.values())
 
 
 def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
@@ -211,21 +181,3 @@ def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
 def csv(frame: pd.DataFrame) -> bytes:
     """A frame as CSV in which a spreadsheet finds no formulas."""
     return escape_formulas(frame).to_csv(index=False).encode()
-
-
-class CodeName(str):
-    """A name in the code, which is not put into quotes."""
-
-    __repr__ = str.__str__
-
-
-def code_of_call(function: str, *arguments: Any, **options: Any) -> str:
-    """The Python code of a call; options that are None are left out.
-
-    >>> code_of_call("fitted.neighbors", "tax", k=5, language=None, **{"party": "D", "sub group": "x"})
-    "fitted.neighbors('tax', k=5, party='D', **{'sub group': 'x'})"
-    """
-    given = {name: value for name, value in options.items() if value is not None}
-    named = [f"{name}={value!r}" for name, value in given.items() if name.isidentifier()]
-    others = {name: value for name, value in given.items() if not name.isidentifier()}
-    return f"{function}({', '.join([*map(repr, arguments), *named, *([f'**{others!r}'] if others else [])])})"

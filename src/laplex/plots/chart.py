@@ -1,7 +1,6 @@
 """What all charts share: the Chart class and its files, the style, encodings, and where labels are placed.
 
-Charts are Altair charts. They are rendered by vl-convert, which needs neither a browser nor the network. Altair is
-imported by the first chart, since that takes about a second. N points.
+Charts are Altair charts. They are rendered by vl-convert, which needs neither a browser nor the network. N points.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,16 @@ from laplex.runtime import atomic
 
 Floats = NDArray[np.float64]
 
+
+class _Altair:
+    """The package Altair, imported when the first chart uses it, since that takes about a second."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module("altair"), name)
+
+
+alt: Any = _Altair()
+
 # the colors of Okabe and Ito, which remain distinct for color-blind readers; without yellow, too faint on white
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MUTED = "#767676"
@@ -32,13 +43,12 @@ FILE_ENDINGS = (".pdf", ".svg", ".png", ".html")
 VALUE_AXIS: dict[str, Any] = {"grid": True, "ticks": False, "domain": False, "tickCount": 5}
 
 _PNG_PIXELS_PER_INCH = 144
+_FONTS: dict[str, Any] = {"labelFontSize": FONT_SIZE, "titleFontSize": FONT_SIZE, "titleFontWeight": "normal"}
 _STYLE: dict[str, Any] = {
     "font": "Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
     "axis": {
-        "labelFontSize": FONT_SIZE,
-        "titleFontSize": FONT_SIZE,
-        "titleFontWeight": "normal",
+        **_FONTS,
         "titlePadding": 8,
         "labelColor": "#333333",
         "titleColor": "#000000",
@@ -47,13 +57,7 @@ _STYLE: dict[str, Any] = {
         "gridColor": "#ebebeb",
         "grid": False,
     },
-    "legend": {
-        "labelFontSize": FONT_SIZE,
-        "titleFontSize": FONT_SIZE,
-        "titleFontWeight": "normal",
-        "labelLimit": 240,
-        "symbolStrokeWidth": 2,
-    },
+    "legend": {**_FONTS, "labelLimit": 240, "symbolStrokeWidth": 2},
     "title": {
         "fontSize": FONT_SIZE,
         "fontWeight": "bold",
@@ -67,33 +71,15 @@ _STYLE: dict[str, Any] = {
     "text": {"fontSize": FONT_SIZE},
     "concat": {"spacing": 24},
 }
-
-# `<` is escaped in the data, so that no word can end the script; the policy lets the page load nothing
-_PAGE = """<!DOCTYPE html>
-<html>
-<head>
-<meta charset="UTF-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
-style-src 'unsafe-inline'; img-src data: blob:">
-<title>Chart</title>
-<script>{script}</script>
-</head>
-<body>
-<div id="chart"></div>
-<script>
-vegaEmbed("#chart", {spec}, {{"renderer": "svg", "actions": {{"export": true, "source": false, "compiled": false, \
-"editor": false}}}}).catch(console.error);
-</script>
-</body>
-</html>
-"""
+# its policy lets the page load nothing
+_PAGE = Path(__file__).with_name("page.html")
 
 
 class Chart:
-    """A chart, as the functions of `lx.plots` return it.
+    """A chart, as the functions of `lx.plots` return it. Notebooks display it, and `save` writes it to a file.
 
-    Notebooks display it, and `save` writes it to a file. The attribute `altair` is the Altair chart, which can be
-    changed further and then written by `lx.plots.save`. The attribute `frame` is the table that is drawn.
+    `altair` is the Altair chart, which can be changed further and then written by `lx.plots.save`. `frame` is the
+    table that is drawn.
     """
 
     def __init__(self, altair: Any, frame: pd.DataFrame) -> None:
@@ -104,8 +90,7 @@ class Chart:
         """Write the chart to a file.
 
         Args:
-            path: The file, which ends in .pdf, .svg, .png or .html. The HTML page shows tooltips and loads nothing
-                from the network.
+            path: The file, which ends in .pdf, .svg, .png, or .html for a page with tooltips that loads nothing.
 
         Example:
 
@@ -115,11 +100,9 @@ class Chart:
 
     def to_dict(self) -> dict[str, Any]:
         """The specification of the chart in Vega-Lite."""
-        return _specification(self)
+        return _specification(self.altair)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        import altair as alt
-
         spec = self.to_dict()
         vega_lite = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
         # a notebook shows the first form that it knows: Vega-Lite has tooltips, SVG is understood everywhere
@@ -142,15 +125,13 @@ def save(chart: Any, path: str | os.PathLike[str]) -> None:
     ending = path.suffix.lower()
     if ending not in FILE_ENDINGS:
         raise InputError(f'cannot save a chart as "{path.name}": its name has to end in {", ".join(FILE_ENDINGS)}')
-    content = _render(_specification(chart), ending)
+    content = _render(_specification(chart.altair if isinstance(chart, Chart) else chart), ending)
     with atomic.replacing(path) as file:
         file.write(content)
 
 
 def finish(chart: Any, frame: pd.DataFrame, title: str | None = None, subtitle: str | None = None) -> Chart:
     """Give an Altair chart its title and the style. The chart is changed in place, since copying takes milliseconds."""
-    import altair as alt
-
     if title:
         chart.title = alt.Title(title, subtitle=subtitle or alt.Undefined)
     elif subtitle:
@@ -169,9 +150,8 @@ def records(frame: pd.DataFrame) -> dict[str, Any]:
 
 def field_names(columns: Iterable[str]) -> dict[str, str]:
     """Names of columns that are safe in Vega-Lite, where "a.b[c]" would be a path, and distinct from our own `_x`."""
-    return {
-        name: name if re.fullmatch(r"[^\W_][\w ]*", name) else f"_column {place}" for place, name in enumerate(columns)
-    }
+    safe = re.compile(r"[^\W_][\w ]*")
+    return {name: name if safe.fullmatch(name) else f"_column {place}" for place, name in enumerate(columns)}
 
 
 def title_of(column: str) -> str:
@@ -189,23 +169,20 @@ def escape_title(title: str) -> str:
     return " ".join(title.split()).replace("\\", "/")
 
 
-def tooltips(frame: pd.DataFrame, columns: Iterable[str], fields: dict[str, str]) -> list[Any]:
-    """A tooltip with these columns of the frame; `fields` are their names in the chart."""
+def tooltips(frame: pd.DataFrame, columns: Iterable[str]) -> list[Any]:
+    """A tooltip with these columns of the frame."""
+    fields = field_names(frame.columns)
     return [tooltip(fields[column], title_of(column), _number_format(frame[column])) for column in columns]
 
 
 def tooltip(field: str, title: str, number_format: str | None = None) -> Any:
     """One line of a tooltip: a number in this format, or a text."""
-    import altair as alt
-
     kind: dict[str, Any] = {"type": "quantitative", "format": number_format} if number_format else {"type": "nominal"}
     return alt.Tooltip(field=field, title=title, **kind)
 
 
 def color_scale(names: Sequence[str]) -> Any:
     """A color for each name; after seven names colors repeat."""
-    import altair as alt
-
     return alt.Scale(domain=list(names), range=[COLORS[i % len(COLORS)] for i in range(len(names))])
 
 
@@ -293,7 +270,7 @@ def place_labels(
     blocked = pixels if obstacles is None else np.concatenate([pixels, obstacles])
     radii = np.broadcast_to(np.asarray(radius, np.float64), len(pixels))
     boxes = np.full((len(pixels), 4), np.nan)  # left, top, right, bottom of the labels that are placed
-    places: list[tuple[float, float, str] | None] = [None] * len(pixels)
+    places: dict[int, tuple[float, float, str]] = {}
     for _ in range(_ROUNDS if always else 1):
         for row, (point, text) in enumerate(zip(pixels, frame["_text"], strict=True)):
             boxes[row] = np.nan
@@ -302,9 +279,9 @@ def place_labels(
             best = int(cost.argmin())
             if always or cost[best] < 1:
                 places[row], boxes[row] = options[best], candidates[best]
-    kept = frame[[place is not None for place in places]]
-    columns = zip(*(place for place in places if place is not None)) if len(kept) else ([], [], [])
-    return kept.assign(**dict(zip(("_dx", "_dy", "_align"), map(list, columns))))
+    kept = sorted(places)
+    columns = {name: [places[row][i] for row in kept] for i, name in enumerate(("_dx", "_dy", "_align"))}
+    return frame.iloc[kept].assign(**columns)
 
 
 def _label_options(
@@ -335,12 +312,9 @@ def _label_cost(boxes: Floats, taken: Floats, blocked: Floats, area: tuple[float
 
 def label_marks(frame: pd.DataFrame, size: float = LABEL_SIZE, **style: Any) -> Any:
     """The labels of a frame of `place_labels`, as a layer that still needs its axes."""
-    import altair as alt
-
     offset: dict[str, Any] = {name: alt.ExprRef(f"datum._{name}") for name in ("dx", "dy", "align")}
-    return (
-        alt.Chart(records(frame)).mark_text(baseline="middle", fontSize=size, **offset, **style).encode(text="_text:N")
-    )
+    marks = alt.Chart(records(frame)).mark_text(baseline="middle", fontSize=size, **offset, **style)
+    return marks.encode(text="_text:N")
 
 
 def _number_format(values: pd.Series) -> str | None:
@@ -350,20 +324,16 @@ def _number_format(values: pd.Series) -> str | None:
 
 
 def _specification(chart: Any) -> dict[str, Any]:
-    import altair as alt
-
-    inner = chart.altair if isinstance(chart, Chart) else chart
-    if not isinstance(inner, alt.TopLevelMixin):
+    if not isinstance(chart, alt.TopLevelMixin):
         raise InputError(f"this is no chart: {type(chart).__name__}")
     with alt.data_transformers.disable_max_rows():
-        spec: dict[str, Any] = inner.to_dict()
+        spec: dict[str, Any] = chart.to_dict()
     if "datasets" in spec:
         spec["datasets"] = {name: list(values) for name, values in spec["datasets"].items()}  # see `records`
     return spec
 
 
 def _render(spec: dict[str, Any], ending: str) -> bytes:
-    import altair as alt
     import vl_convert
 
     version = alt.SCHEMA_VERSION.rpartition(".")[0]
@@ -374,5 +344,5 @@ def _render(spec: dict[str, Any], ending: str) -> bytes:
     if ending == ".svg":
         return vl_convert.vegalite_to_svg(spec, vl_version=version).encode()
     bundle: Callable[..., str] = vl_convert.javascript_bundle  # its stub asks for an argument that it can do without
-    script = bundle(vl_version=version)
-    return _PAGE.format(script=script, spec=json.dumps(spec).replace("<", "\\u003c")).encode()
+    text = json.dumps(spec).replace("<", "\\u003c")  # so that no word can end the script
+    return Template(_PAGE.read_text(encoding="utf-8")).substitute(script=bundle(vl_version=version), spec=text).encode()

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import polars as pl
-from numpy.typing import NDArray
+from pandas.api.types import is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
 
 from laplex.errors import InputError, quote
-from laplex.plots.chart import escape_title, title_of
+from laplex.plots.chart import Floats, escape_title, title_of
 from laplex.text.periods import in_order
 
 WORD = "word"
@@ -34,8 +34,7 @@ def as_frame(frame: Any) -> pd.DataFrame:
             raise InputError(f"a chart is drawn of a frame, not of {type(frame).__name__}")
         frame = pd.DataFrame(pl.DataFrame(frame).to_dict(as_series=False))
     result: pd.DataFrame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
-    duplicates = result.columns[result.columns.duplicated()]
-    if len(duplicates):
+    if len(duplicates := result.columns[result.columns.duplicated()]):
         raise InputError(f'two columns of the frame are called "{duplicates[0]}": rename one')
     if result.empty:
         raise InputError("the frame is empty: there is nothing to draw")
@@ -55,33 +54,30 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
         check_column(frame, column, argument)
     else:
         known = [name for name in MEASURES if name in frame.columns]
-        if has_interval(frame) and "estimate" in known:  # which the interval is around
+        if interval_columns(frame) and "estimate" in known:  # which the interval is around
             known = ["estimate"]
-        candidates = known[:1] or [
-            name for name in frame.columns if _is_float(frame[name]) and name not in (LOWER, UPPER)
-        ]
+        floats = [name for name in frame.columns if is_float_dtype(frame[name]) and name not in (LOWER, UPPER)]
+        candidates = known[:1] or floats
         if len(candidates) != 1:
             raise InputError(f"say which column is drawn: {argument}= one of {quote(candidates or frame.columns, 12)}")
         column = candidates[0]
-    for name in (column, *((LOWER, UPPER) if has_interval(frame) else ())):
-        if not pd.api.types.is_numeric_dtype(frame[name]):
+    for name in (column, *interval_columns(frame)):
+        if not is_numeric_dtype(frame[name]):
             raise InputError(f'column "{name}" does not hold numbers: it cannot be drawn')
     if not np.isfinite(frame[column].to_numpy(np.float64, na_value=np.nan)).any():
         raise InputError(f'column "{column}" has no value: there is nothing to draw')
     return column
 
 
-def has_interval(frame: pd.DataFrame) -> bool:
-    """Whether the frame has columns for both ends of an interval."""
-    return LOWER in frame.columns and UPPER in frame.columns
+def interval_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns with the ends of an interval, if the frame has both."""
+    return [LOWER, UPPER] if LOWER in frame.columns and UPPER in frame.columns else []
 
 
-def finite_values(frame: pd.DataFrame, measured: str) -> NDArray[np.float64]:
+def finite_values(frame: pd.DataFrame, measured: str) -> Floats:
     """All numbers that the axis has to cover: those measured, and the ends of their intervals."""
-    names = [measured, *([LOWER, UPPER] if has_interval(frame) else [])]
-    values = frame[names].to_numpy(np.float64, na_value=np.nan)
-    finite: NDArray[np.float64] = values[np.isfinite(values)]
-    return finite
+    values = frame[[measured, *interval_columns(frame)]].to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(values[np.isfinite(values)])
 
 
 def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:
@@ -90,9 +86,9 @@ def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:
         name
         for name in frame.columns
         if name not in (measured, LOWER, UPPER, *_REMARKS)
-        and not _is_float(frame[name])
+        and not is_float_dtype(frame[name])
         and isinstance(frame[name].iloc[0], Hashable)
-        and not (_COUNTS.fullmatch(name) and pd.api.types.is_numeric_dtype(frame[name]))
+        and not (_COUNTS.fullmatch(name) and is_numeric_dtype(frame[name]))
     ]
 
 
@@ -126,7 +122,7 @@ def determines(frame: pd.DataFrame, one: str, two: str) -> bool:
 
 def kind_of(values: pd.Series) -> Literal["number", "date", "name"]:
     """Whether a column holds numbers, dates or names; numbers and dates may be written as text."""
-    if pd.api.types.is_datetime64_any_dtype(values):
+    if is_datetime64_any_dtype(values):
         return "date"
     if np.isfinite(pd.to_numeric(values.astype(object), errors="coerce").to_numpy(np.float64, na_value=np.nan)).all():
         return "number"
@@ -172,7 +168,3 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
         names = [name for name in ("to", "other", WORD) if name in constant and (name != WORD or "neighbor" in frame)]
         title = f"{title} to {constant[names[0]]}" if names else title
     return escape_title(title)
-
-
-def _is_float(values: pd.Series) -> bool:
-    return bool(pd.api.types.is_float_dtype(values))

@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 from laplex.errors import InputError, check_int
 from laplex.model.graph import Graph
 from laplex.model.vectors import Vectors
-from laplex.plots.chart import COLORS, Chart, Floats, finish, label_marks, records, tooltip
+from laplex.plots.chart import COLORS, Chart, Floats, alt, finish, label_marks, records, tooltip
 from laplex.plots.projections import Plane, arrowheads, principal_components
 
 Ints = NDArray[np.int64]
@@ -28,10 +28,9 @@ _LAYOUT_ROUNDS = 150
 def graph(
     fitted: Vectors, word: str, depth: int = 1, most: int = 40, *, language: str | None = None, **slice: Any
 ) -> Chart:
-    """Draw the vectors of a word and those that the prior joins to them.
+    """Draw the vectors of a word and those that the prior joins to them. The wider a line, the stronger the edge.
 
-    The wider a line, the stronger the edge. Lines are dashed where the prior pushes vectors apart, and have an arrow
-    where only one of the two is pulled.
+    Lines are dashed where the prior pushes vectors apart, and have an arrow where only one of the two is pulled.
 
     Args:
         fitted: A fitted model.
@@ -40,7 +39,7 @@ def graph(
         most: The number of neighbors that are drawn, those with the strongest edges.
         language: The language of the word, if there are several.
         **slice: Values of columns, such as party="D", to start from the word vectors of these slices. By default all
-            vectors of the word are a start, and also its vector as a context.
+            vectors of the word are starts, also that as a context.
 
     Returns:
         A Chart, whose `frame` has the edges: what they join, their weight, sign and direction.
@@ -62,13 +61,11 @@ def graph(
     points = _layout(edges["_one"].to_numpy(), edges["_two"].to_numpy(), len(nodes))
     drawn = len(nodes) - int(frame["_asked"].sum())
     subtitle = None if drawn == count else f"{drawn:,} of {count:,} neighbors, those with the strongest edges"
-    across, up = np.maximum(np.ptp(points, axis=0), 1e-9)
-    height = min(160 + 20 * len(nodes), 400, 80 + int(0.8 * _WIDTH * up / across))
-    plane = Plane.around(points, _WIDTH, height)
-    one, two = (frame.iloc[edges[end]].reset_index(drop=True) for end in ("_one", "_two"))
-    ends = {"one": one["_text"], "one_kind": one["_kind"], "two": two["_text"], "two_kind": two["_kind"]}
+    text, kind = frame["_text"].to_numpy(), frame["_kind"].to_numpy()
+    one, two = edges["_one"], edges["_two"]
+    ends = {"one": text[one], "one_kind": kind[one], "two": text[two], "two_kind": kind[two]}
     table = pd.DataFrame(ends).assign(weight=edges["_weight"], sign=edges["_sign"], directed=edges["_directed"])
-    return finish(_draw(plane, points, frame, edges), table, word, subtitle)
+    return finish(_draw(points, frame, edges), table, word, subtitle)
 
 
 def _starts(fitted: Vectors, word: str, language: str | None, slice: dict[str, Any], most: int) -> Ints:
@@ -109,24 +106,22 @@ def _strongest(graph: Graph, starts: Ints, depth: int, most: int) -> tuple[Ints,
 
 def _describe(fitted: Vectors, graph: Graph, nodes: Ints) -> pd.DataFrame:
     """The kind and the name of each node: its word and slice, or its slice alone if all nodes are of one word."""
-    rows_of: dict[int, list[int]] = {int(node): [] for node in nodes}
+    names_of: dict[int, list[tuple[str, str, tuple[str, ...]]]] = {int(node): [] for node in nodes}
     for row in np.flatnonzero(np.isin(fitted.slot, nodes)).tolist():
-        rows_of[int(fitted.slot[row])].append(row)
-    one_word = len({fitted.rows.name(row)[0] for rows in rows_of.values() for row in rows}) == 1
+        names_of[int(fitted.slot[row])].append(fitted.rows.name(row))
+    one_word = len({word for names in names_of.values() for word, _, _ in names}) == 1
     described = []
-    for node in nodes.tolist():
+    for node, names in names_of.items():
         if node >= len(graph):
-            described.append({"_text": "fixed vector", "_kind": "fixed vector"})
+            described.append(("fixed vector", "fixed vector"))
             continue
-        names = [fitted.rows.name(row) for row in rows_of[node]]
         words = list(dict.fromkeys(word for word, _, _ in names))
         slices = [", ".join(slice) for _, role, slice in names if role == "word" and slice]
         where = slices[0] if len(slices) == 1 else ""  # tied vectors are of several slices
         text = ", ".join([*words[:3], *(["…"] if len(words) > 3 else [])])
         kind = "word" if any(role == "word" for _, role, _ in names) else "context"
-        name = text if not where else where if one_word else f"{text} ({where})"
-        described.append({"_text": name, "_kind": kind})
-    return pd.DataFrame(described)
+        described.append((text if not where else where if one_word else f"{text} ({where})", kind))
+    return pd.DataFrame(described, columns=["_text", "_kind"])
 
 
 def _edges(graph: Graph, nodes: Ints) -> pd.DataFrame:
@@ -174,9 +169,10 @@ def _majorize(points: Floats, distance: Floats, power: float) -> Floats:
     return points
 
 
-def _draw(plane: Plane, points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame) -> Any:
-    import altair as alt
-
+def _draw(points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame) -> Any:
+    across, up = np.maximum(np.ptp(points, axis=0), 1e-9)
+    height = min(160 + 20 * len(nodes), 400, 80 + int(0.8 * _WIDTH * up / across))
+    plane = Plane(points, _WIDTH, height)
     axes = plane.axes()
     nodes = nodes.assign(_x=points[:, 0], _y=points[:, 1])
     (left, low), (right, high) = points[edges["_one"]].T, points[edges["_two"]].T
@@ -200,20 +196,16 @@ def _draw(plane: Plane, points: Floats, nodes: pd.DataFrame, edges: pd.DataFrame
 
 
 def _lines(edges: pd.DataFrame) -> Any:
-    import altair as alt
-
     strengths = sorted(set(edges["_weight"]))
-    shown = strengths if len(strengths) <= 4 else [strengths[0], strengths[len(strengths) // 2], strengths[-1]]
-    below: dict[str, Any] = {"orient": "bottom", "symbolType": "stroke"}
-    width: Any = alt.value(1.5)
+    below = {"orient": "bottom", "symbolType": "stroke"}
+    width = alt.value(1.5)
     if len(strengths) > 1:
+        shown = strengths if len(strengths) <= 4 else [strengths[0], strengths[len(strengths) // 2], strengths[-1]]
         scale = alt.Scale(type="sqrt", domain=[0, strengths[-1]], range=[0, 5 if len(edges) < 16 else 3])
         legend = alt.Legend(title="Strength", values=shown, format=".3~g", **below)
         width = alt.StrokeWidth("_weight:Q", scale=scale, legend=legend)
-    dash = alt.StrokeDash(
-        "_sign:N",
-        scale=alt.Scale(domain=["together", "apart"], range=[[1, 0], [5, 3]]),
-        legend=alt.Legend(title="Pulls", **below) if (edges["_sign"] == "apart").any() else None,
-    )
+    dashes = alt.Scale(domain=["together", "apart"], range=[[1, 0], [5, 3]])
+    legend = alt.Legend(title="Pulls", **below) if (edges["_sign"] == "apart").any() else None
+    dash = alt.StrokeDash("_sign:N", scale=dashes, legend=legend)
     lines = alt.Chart(records(edges)).mark_rule(color="#a6a6a6").encode(x2=alt.X2(field="_x2"), y2=alt.Y2(field="_y2"))
     return lines.encode(strokeDash=dash, strokeWidth=width, tooltip=[tooltip("_weight", "Strength", ".4~g")])

@@ -7,7 +7,6 @@ are principal components, or those of UMAP. N points, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Literal
@@ -18,7 +17,7 @@ import pandas as pd
 from laplex.errors import InputError, check_int, quote
 from laplex.model.vectors import Vectors, as_list
 from laplex.plots import chart
-from laplex.plots.chart import COLORS, MUTED, Chart, Floats, records, title_of
+from laplex.plots.chart import COLORS, MUTED, Chart, Floats, alt, records, title_of
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import matched_slices
 from laplex.questions.cosine import cosines, directions, nearest
@@ -36,48 +35,37 @@ _MIN_ARROW_PIXELS = 24.0  # of a step of a path that has an arrowhead
 _SAMPLES_PER_SEGMENT = 60
 
 
-@dataclass(frozen=True)
 class Plane:
-    """The area of a chart with the same scale on both axes; (`left`, `bottom`) are the coordinates of its corner."""
+    """The area of a chart with the same scale on both axes, in pixels a unit.
 
-    left: float
-    bottom: float
-    scale: float  # pixels per unit
-    width: int
-    height: int
+    Points (N, 2) are in its middle, as large as the margins in pixels allow; `corner` is at the left and the bottom.
+    """
 
-    @classmethod
-    def around(cls, points: Floats, width: int, height: int, margin: tuple[int, int] = (64, 32)) -> Plane:
-        """The plane with these points (N, 2) in its middle, as large as the margins in pixels allow."""
+    def __init__(self, points: Floats, width: int, height: int, margin: tuple[int, int] = (64, 32)) -> None:
         low, high = points.min(0), points.max(0)
-        room = np.array([width, height]) - 2 * np.array(margin)
-        scale = float((room / np.maximum(high - low, 1e-9)).min())
-        left, bottom = (low + high) / 2 - np.array([width, height]) / scale / 2
-        return cls(float(left), float(bottom), scale, width, height)
+        self.width, self.height, self.size = width, height, np.array([width, height])
+        self.scale = float(((self.size - 2 * np.array(margin)) / np.maximum(high - low, 1e-9)).min())
+        self.corner = (low + high) / 2 - self.size / self.scale / 2
 
     def pixels(self, points: Floats) -> Floats:
         """Points (N, 2) in pixels of the screen, where y grows downwards."""
-        across = (points - [self.left, self.bottom]) * self.scale
+        across = (points - self.corner) * self.scale
         return np.stack([across[:, 0], self.height - across[:, 1]], axis=1)
 
     def axes(self, titles: AxisTitles = (None, None)) -> dict[str, Any]:
         """The encodings of columns `_x` and `_y`, without numbers, since only distances have a meaning."""
-        import altair as alt
-
-        right, top = self.left + self.width / self.scale, self.bottom + self.height / self.scale
-        axis = [alt.Axis(labels=False, ticks=False, grid=False, domain=title is not None) for title in titles]
-        ends = ([self.left, right], [self.bottom, top])
-        across, up = (alt.Scale(domain=list(pair), nice=False, zero=False) for pair in ends)
-        return {
-            "x": alt.X("_x:Q", title=titles[0], scale=across, axis=axis[0]),
-            "y": alt.Y("_y:Q", title=titles[1], scale=up, axis=axis[1]),
-        }
+        axes = {}
+        ends = np.stack([self.corner, self.corner + self.size / self.scale], axis=1).tolist()
+        for name, encoding, title, domain in zip("xy", (alt.X, alt.Y), titles, ends):
+            scale = alt.Scale(domain=domain, nice=False, zero=False)
+            axis = alt.Axis(labels=False, ticks=False, grid=False, domain=title is not None)
+            axes[name] = encoding(f"_{name}:Q", title=title, scale=scale, axis=axis)
+        return axes
 
     def labels(self, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
         """The rows whose `_text` has a free place; see `place_labels`."""
-        return chart.place_labels(
-            frame, self.pixels(frame[["_x", "_y"]].to_numpy()), (self.width, self.height), **options
-        )
+        pixels = self.pixels(frame[["_x", "_y"]].to_numpy())
+        return chart.place_labels(frame, pixels, (self.width, self.height), **options)
 
     def along(self, segments: pd.DataFrame) -> Floats:
         """Points (N, 2) in pixels all along the segments from (_x, _y) to (_x2, _y2), for labels to avoid."""
@@ -88,8 +76,6 @@ class Plane:
 
 def arrowheads(segments: pd.DataFrame, share: float, **style: Any) -> Any:
     """A layer of arrowheads, at a share of the way along the segments from (_x, _y) to (_x2, _y2)."""
-    import altair as alt
-
     across, up = segments["_x2"] - segments["_x"], segments["_y2"] - segments["_y"]
     heads = segments.assign(
         _x=segments["_x"] + share * across, _y=segments["_y"] + share * up, _angle=np.degrees(np.arctan2(across, up))
@@ -98,19 +84,14 @@ def arrowheads(segments: pd.DataFrame, share: float, **style: Any) -> Any:
     return marks.encode(angle=alt.Angle("_angle:Q", scale=None))
 
 
-def principal_components(vectors: Floats) -> tuple[Floats, Floats]:
-    """Points (N, 2) on the first two principal components, and their shares of the variance."""
-    centered = vectors - vectors.mean(0)
-    left, size, _ = np.linalg.svd(centered, full_matrices=False)
+def principal_components(vectors: Floats) -> tuple[Floats, AxisTitles]:
+    """Points (N, 2) on the first two principal components, and titles of axes with their shares of the variance."""
+    left, size, _ = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
     left = left * np.where(np.take_along_axis(left, np.abs(left).argmax(0)[None], 0) < 0, -1.0, 1.0)
     points, shares = np.zeros((len(vectors), 2)), np.zeros(2)
     points[:, : len(size)] = (left * size)[:, :2]
     shares[: len(size)] = (size**2 / max(float((size**2).sum()), 1e-300))[:2]
-    return points, shares
-
-
-def _component_titles(shares: Floats) -> tuple[str, str]:
-    return f"First principal component ({shares[0]:.0%})", f"Second principal component ({shares[1]:.0%})"
+    return points, (f"First principal component ({shares[0]:.0%})", f"Second principal component ({shares[1]:.0%})")
 
 
 def _unit_vectors(fitted: Vectors, ids: Sequence[int], language: int, slice: int) -> Floats:
@@ -155,40 +136,8 @@ def map(
         lx.plots.map(fitted, color="party", period="2010")
         lx.plots.map(fitted, color=(["rich", "wealthy"], ["poor"]), party="D", period="2010")
     """
-    points, titles = _map_points(fitted, words, top, method, color, language, slice)
-    encoding, color_title = None, title_of(color) if isinstance(color, str) else None
-    if isinstance(color, str):
-        encoding = _column_colors(fitted, color)
-    elif color is not None:
-        encoding = _pole_colors(points["_color"].to_numpy(np.float64), color)
-    plane = Plane.around(points[["_x", "_y"]].to_numpy(), width, height, margin=(56, 24))
-    key = fitted.rows.slices.keys[int(points["_slice"].iloc[0])]
-    title = ", ".join(value for name, value in zip(fitted.columns, key) if name != color)
-    frame = _points_table(fitted, points, has_poles=color is not None and color_title is None)
-    return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
-
-
-def _points_table(fitted: Vectors, points: pd.DataFrame, has_poles: bool) -> pd.DataFrame:
-    """The points of a map with the names of columns that a reader expects."""
-    keys = [fitted.rows.slices.keys[number] for number in points["_slice"]]
-    columns = {name: [key[place] for key in keys] for place, name in enumerate(fitted.columns)}
-    frame = pd.DataFrame({"word": points["_text"], **columns})
-    frame = frame.assign(x=points["_x"], y=points["_y"], count=points["_count"])
-    return frame.assign(position=points["_color"]) if has_poles else frame
-
-
-def _map_points(
-    fitted: Similarities,
-    words: Sequence[str] | None,
-    top: int,
-    method: str,
-    color: Color | None,
-    language: str | None,
-    where: dict[str, Any],
-) -> tuple[pd.DataFrame, AxisTitles]:
-    """The points, each word in all its slices before the next word, the most frequent first; and the axis titles."""
     index = fitted.language(language)
-    slices = _map_slices(fitted, color, where)
+    slices = _map_slices(fitted, color, slice)
     counts = np.asarray(fitted.counts[index][slices])
     total = counts.sum(0)
     if words is None:
@@ -199,16 +148,24 @@ def _map_points(
     if len(ids) < 3:
         raise InputError(f"a map needs three words or more, not {len(ids)}")
     vectors = np.stack([_unit_vectors(fitted, ids.tolist(), index, number) for number in slices], axis=1)
-    points, titles = _two_dimensions(vectors.reshape(-1, fitted.dimensions), method)
+    positions, titles = _two_dimensions(vectors.reshape(-1, fitted.dimensions), method)
     names = [fitted.rows.vocabularies[index].words[i] for i in ids]
-    frame = pd.DataFrame({"_text": np.repeat(np.array(names, object), len(slices)), "_x": points[:, 0]})
-    frame = frame.assign(_y=points[:, 1], _slice=slices * len(names), _count=counts[:, ids].T.ravel())
+    # each word in all its slices before the next word, the most frequent first
+    points = pd.DataFrame({"_text": np.repeat(np.array(names, object), len(slices)), "_x": positions[:, 0]})
+    points = points.assign(_y=positions[:, 1], _slice=slices * len(names), _count=counts[:, ids].T.ravel())
+    keys = pd.DataFrame([fitted.rows.slices.keys[number] for number in points["_slice"]], columns=fitted.columns)
+    frame = pd.DataFrame({"word": points["_text"], **keys})
+    frame = frame.assign(x=points["_x"], y=points["_y"], count=points["_count"])
+    encoding = None
     if isinstance(color, str):
-        place = fitted.columns.index(color)
-        frame["_color"] = [fitted.rows.slices.keys[number][place] for number in frame["_slice"]]
+        points["_color"], encoding = keys[color], _column_colors(fitted, color)
     elif color is not None:
-        frame["_color"] = fitted.project(names, color, language=language, **where)["position"]
-    return frame, titles
+        points["_color"] = fitted.project(names, color, language=language, **slice)["position"]
+        frame["position"], encoding = points["_color"], _pole_colors(points["_color"].to_numpy(np.float64), color)
+    plane = Plane(positions, width, height, margin=(56, 24))
+    title = ", ".join(value for name, value in keys.iloc[0].items() if name != color)
+    color_title = title_of(color) if isinstance(color, str) else None
+    return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
 
 
 def _map_slices(fitted: Vectors, color: Color | None, where: dict[str, Any]) -> list[int]:
@@ -222,20 +179,18 @@ def _map_slices(fitted: Vectors, color: Color | None, where: dict[str, Any]) -> 
         )
     if color in where:
         raise InputError(f'color="{color}" shows all its values: leave out {color}={where[color]!r}')
-    place = fitted.columns.index(color)
-    keys = {number: fitted.rows.slices.keys[number] for number in fitted.chosen(where)}
-    if len({(*key[:place], *key[place + 1 :]) for key in keys.values()}) > 1:
+    chosen = set(fitted.chosen(where))
+    cells = [list(cell.values()) for cell in fitted.rows.slices.cells(color) if chosen.issuperset(cell.values())]
+    if len(cells) > 1:
         missing = ", ".join(f"{name}=" for name in fitted.columns if name != color and name not in where)
         raise InputError(f"say which slice: {missing} is not given")
-    by_value = {key[place]: number for number, key in keys.items()}
-    return [by_value[value] for value in fitted.values(color) if value in by_value]
+    return cells[0]
 
 
 def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:
     """Points (N, 2), and the titles of their axes."""
     if method == "pca":
-        points, shares = principal_components(vectors)
-        return points, _component_titles(shares)
+        return principal_components(vectors)
     if method != "umap":
         raise InputError(f'method="{method}" is not known: write "pca" or "umap"')
     try:
@@ -251,8 +206,6 @@ def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:
 
 def _column_colors(fitted: Vectors, column: str) -> Any:
     """A color for each value; the colors of ordered values have an order too."""
-    import altair as alt
-
     values = fitted.values(column)
     scale = chart.color_scale(values)
     if len(values) > len(COLORS) or fitted.ordered(column):
@@ -274,8 +227,6 @@ def _blend(colors: Sequence[str], count: int) -> list[str]:
 
 def _pole_colors(positions: Floats, poles: tuple[Pole, Pole]) -> Any:
     """From the color of the second pole to that of the first, with gray between them."""
-    import altair as alt
-
     largest = max(float(np.nanmax(np.abs(positions), initial=0.0)), 1e-9)
     first, second = (chart.escape_title(", ".join(as_list(pole))) for pole in poles)
     scale = alt.Scale(domain=[-largest, 0.0, largest], range=list(_POLE_TO_POLE))
@@ -285,8 +236,6 @@ def _pole_colors(positions: Floats, poles: tuple[Pole, Pole]) -> Any:
 
 def _draw_map(plane: Plane, points: pd.DataFrame, titles: AxisTitles, color: Any, color_title: str | None) -> Any:
     """Points with their words; if they are colored by a column, lines join the points of a word."""
-    import altair as alt
-
     axes = plane.axes(titles)
     largest = max(float(points["_count"].max()), 1.0)
     sizes = chart.round_counts(1, largest)[::-1][:5:2]
@@ -298,9 +247,7 @@ def _draw_map(plane: Plane, points: pd.DataFrame, titles: AxisTitles, color: Any
     if color is None:
         circles = circles.mark_circle(opacity=0.45, color=COLORS[0])
     else:
-        shown.insert(
-            1, chart.tooltip("_color", color_title) if color_title else chart.tooltip("_color", "Position", ".2f")
-        )
+        shown.insert(1, chart.tooltip("_color", color_title or "Position", None if color_title else ".2f"))
         circles = circles.mark_circle(opacity=0.75).encode(color=color)
     layers = [circles.encode(**axes, size=size, tooltip=shown), _map_labels(plane, points).encode(**axes)]
     if color_title:
@@ -327,8 +274,7 @@ def trajectory(
     """Draw the path of a word along a column, such as the period, among its neighbors, in two dimensions.
 
     There is a path for each value of the other columns. The neighbors are the nearest words of each point of the path
-    in turn, and stand at their mean over the path. A point is hollow where the word does not occur, so that its
-    vector comes from the prior alone.
+    in turn, at their mean over the path. Where the word does not occur, its point is hollow: placed by the prior alone.
 
     Args:
         fitted: Fitted or loaded vectors.
@@ -353,7 +299,7 @@ def trajectory(
     neighbors = _nearest_in_turn(fitted, index, word_id, slices, k)
     path_vectors = np.concatenate([_unit_vectors(fitted, [word_id], index, number) for number in slices])
     means = np.mean([_unit_vectors(fitted, neighbors, index, number) for number in slices], axis=0)
-    points, shares = principal_components(np.concatenate([path_vectors, means]))
+    points, titles = principal_components(np.concatenate([path_vectors, means]))
     frame = pd.DataFrame(points, columns=["_x", "_y"])
     steps = frame[: len(slices)].assign(
         _path=[name for name, path in paths.items() for _ in path],
@@ -363,8 +309,7 @@ def trajectory(
     )
     words = fitted.rows.vocabularies[index].words
     others = frame[len(slices) :].assign(_text=[words[i] for i in neighbors])
-    plane = Plane.around(points, 480, 360)
-    drawn = _draw_paths(plane, steps, others, title_of(along), _component_titles(shares))
+    drawn = _draw_paths(Plane(points, 480, 360), steps, others, title_of(along), titles)
     return chart.finish(drawn, pd.concat([steps, others]).rename(columns=lambda name: name.strip("_")), word)
 
 
@@ -397,8 +342,6 @@ def _nearest_in_turn(fitted: Vectors, language: int, word: int, slices: Sequence
 
 
 def _draw_paths(plane: Plane, steps: pd.DataFrame, others: pd.DataFrame, column: str, titles: AxisTitles) -> Any:
-    import altair as alt
-
     axes = plane.axes(titles)
     names = list(dict.fromkeys(steps["_path"]))
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(names) > 1 else None

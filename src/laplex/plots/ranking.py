@@ -10,7 +10,7 @@ import pandas as pd
 
 from laplex.errors import InputError, check_int, quote
 from laplex.plots import chart, frames
-from laplex.plots.chart import COLORS, Chart, records, title_of
+from laplex.plots.chart import COLORS, Chart, alt, records, title_of
 from laplex.plots.series import MAX_PANELS
 
 SIGNIFICANCE_LEVEL = 0.05  # of the adjusted p
@@ -45,8 +45,6 @@ def bars(
     Example:
         >>> chart = bars(pd.DataFrame({"word": ["tax", "war"], "distance": [0.5, 0.3]}))
     """
-    import altair as alt
-
     frame = frames.as_frame(frame)
     x = frames.measured_column(frame, x, "x")
     y = frames.check_column(frame, y or ("neighbor" if "neighbor" in frame.columns else frames.WORD), "y")
@@ -73,21 +71,16 @@ def bars(
 
 
 def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: list[float], width: int) -> Any:
-    import altair as alt
-
     fields = chart.field_names(part.columns)
     data = part.rename(columns=fields).assign(_y=part[y].astype(str))
     base = alt.Chart(records(data)).encode(
         y=_row_axis(data["_y"], domain=domain[0] == 0, labelPadding=6, labelLimit=240),
-        tooltip=chart.tooltips(part, _word_first(part, y), fields),
+        tooltip=_word_first_tooltips(part, y),
     )
     axis = alt.Axis(**chart.VALUE_AXIS, labelFlush=False)
-    intervals = frames.has_interval(part)
-    layers: list[Any] = [
-        base.mark_bar(color=_LIGHT_BLUE if intervals else COLORS[0], height=12).encode(
-            x=alt.X(f"{fields[x]}:Q", title=title, scale=alt.Scale(domain=domain, nice=False), axis=axis)
-        )
-    ]
+    intervals = frames.interval_columns(part)
+    across = alt.X(f"{fields[x]}:Q", title=title, scale=alt.Scale(domain=domain, nice=False), axis=axis)
+    layers = [base.mark_bar(color=_LIGHT_BLUE if intervals else COLORS[0], height=12).encode(x=across)]
     if intervals:
         ends = {"x": alt.X(f"{fields[frames.LOWER]}:Q"), "x2": alt.X2(field=fields[frames.UPPER])}
         layers.append(base.mark_rule(color="#000000", strokeWidth=1.3).encode(**ends))
@@ -96,14 +89,12 @@ def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: li
 
 def _row_axis(names: pd.Series, **look: Any) -> Any:
     """The axis of words, one below the other, in the order of the frame."""
-    import altair as alt
-
     scale = alt.Scale(domain=list(dict.fromkeys(names)))
     return alt.Y("_y:N", sort=None, scale=scale, title=None, axis=alt.Axis(ticks=False, **look))
 
 
-def _word_first(frame: pd.DataFrame, word: str) -> list[str]:
-    return [word, *(name for name in frame.columns if name != word)]
+def _word_first_tooltips(frame: pd.DataFrame, word: str) -> list[Any]:
+    return chart.tooltips(frame, [word, *(name for name in frame.columns if name != word)])
 
 
 def dots(
@@ -132,8 +123,6 @@ def dots(
         >>> frame = pd.DataFrame({"word": "tax", "party": ["D", "R"], "position": [0.1, 0.4]})
         >>> chart = dots(frame, ends=("poor", "rich"))
     """
-    import altair as alt
-
     frame = frames.as_frame(frame)
     x = frames.measured_column(frame, x, "x")
     y = frames.check_column(frame, y or frames.WORD, "y")
@@ -146,21 +135,20 @@ def dots(
     data = frame.rename(columns=fields).assign(_y=frame[y].astype(str), _series=groups, _value=frame[x].to_numpy())
     if len(duplicates := data[data.duplicated(["_y", "_series"])]):
         raise InputError(f'"{duplicates["_y"].iloc[0]}" has more than one row for a dot: choose rows, or say color=')
-    title = (
-        f"← {chart.escape_title(ends[0])} · {chart.escape_title(ends[1])} →" if ends else frames.axis_title(frame, x)
-    )
+    left, right = map(chart.escape_title, ends or ("", ""))
+    title = f"← {left} · {right} →" if ends else frames.axis_title(frame, x)
     scale = alt.Scale(domain=chart.axis_domain(frames.finite_values(frame, x)), nice=False, zero=False)
     axis: dict[str, Any] = {"title": title, "scale": scale, "axis": alt.Axis(**chart.VALUE_AXIS)}
     colors = chart.color_scale(frames.distinct_values(frame[color]) if color else [""])
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if color else None
     base = alt.Chart(records(data)).encode(y=_row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=200))
     line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
+    line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
     dot = base.mark_circle(size=80, opacity=0.95).encode(
         x=alt.X("_value:Q", **axis),
         color=alt.Color("_series:N", scale=colors, legend=legend),
-        tooltip=chart.tooltips(frame, _word_first(frame, y), fields),
+        tooltip=_word_first_tooltips(frame, y),
     )
-    line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
     return chart.finish(alt.layer(line, dot, width=width, height=_ROW_PIXELS * data["_y"].nunique()), frame)
 
 
@@ -169,9 +157,8 @@ def volcano(
 ) -> Chart:
     """Draw every word by the size of its difference and by the evidence for it.
 
-    With tests in the frame (a column p) the height is −log10 p, and words whose adjusted p is at most 0.05 are blue,
-    the others gray. Without tests the height is how often the word occurs in the group where it is rarer, since few
-    occurrences make a distance large by chance.
+    With tests in the frame (a column p) the height is −log10 p, and words whose adjusted p is above 0.05 are gray.
+    Without, it is how often the word occurs where it is rarer, since few occurrences make large distances by chance.
 
     Args:
         frame: The table of `contrast`, or another frame with words and p or counts.
@@ -221,8 +208,6 @@ def _volcano_points(frame: pd.DataFrame, x: str) -> pd.DataFrame:
 
 
 def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int, width: int, height: int) -> Any:
-    import altair as alt
-
     is_log = "p" not in frame.columns  # counts are drawn on a logarithmic axis
     fields = chart.field_names(frame.columns)
     data = frame.loc[points.index].rename(columns=fields).assign(**points)
@@ -230,36 +215,25 @@ def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int
     y_domain = chart.axis_domain(points["_y"].to_numpy(), log=is_log)
     y_scale: dict[str, Any] = {"type": "log"} if is_log else {"type": "linear", "zero": False}
     ticks: dict[str, Any] = {"values": chart.round_counts(*y_domain), "format": ",~g"} if is_log else {"format": ".6~g"}
+    x_scale = alt.Scale(domain=x_domain, nice=False, zero=False)
+    x_axis = alt.Axis(**chart.VALUE_AXIS | {"tickCount": 6})
+    y_title = "Occurrences, where it is rarer" if is_log else "Evidence (−log10 p)"
+    y_axis = alt.Axis(**chart.VALUE_AXIS | ticks)
     axes = {
-        "x": alt.X(
-            "_x:Q",
-            title=frames.axis_title(frame, x),
-            scale=alt.Scale(domain=x_domain, nice=False, zero=False),
-            axis=alt.Axis(**chart.VALUE_AXIS | {"tickCount": 6}),
-        ),
-        "y": alt.Y(
-            "_y:Q",
-            title="Occurrences, where it is rarer" if is_log else "Evidence (−log10 p)",
-            scale=alt.Scale(domain=y_domain, nice=False, **y_scale),
-            axis=alt.Axis(**chart.VALUE_AXIS | ticks),
-        ),
+        "x": alt.X("_x:Q", title=frames.axis_title(frame, x), scale=x_scale, axis=x_axis),
+        "y": alt.Y("_y:Q", title=y_title, scale=alt.Scale(domain=y_domain, nice=False, **y_scale), axis=y_axis),
     }
     picked = alt.selection_point(name="picked", fields=["_text"], on="click", empty=False)
     color = alt.condition("datum._found", alt.value(COLORS[0]), alt.value(_GRAY))
     circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
-    circles = circles.encode(
-        **axes, color=color, tooltip=chart.tooltips(frame, _word_first(frame, frames.WORD), fields)
-    )
+    circles = circles.encode(**axes, color=color, tooltip=_word_first_tooltips(frame, frames.WORD))
     right = (points["_x"] - x_domain[0]) / np.ptp(x_domain)
     up, ends = (np.log(values) if is_log else values for values in (points["_y"], np.array(y_domain)))
     up = (up - ends[0]) / np.ptp(ends)
     pixels = pd.DataFrame({"x": width * right, "y": height * (1 - up)})
     # words far to the right and high up have the first choice of places
-    ranked = points.assign(_score=right + 0.5 * up)[points["_found"]].nlargest(4 * labels, "_score")[
-        ["_x", "_y", "_text"]
-    ]
-    placed = chart.place_labels(
-        ranked, pixels.loc[ranked.index].to_numpy(), (width, height), radius=2.5, obstacles=pixels.to_numpy()
-    )
+    best = (right + 0.5 * up)[points["_found"]].nlargest(4 * labels).index
+    ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
+    placed = chart.place_labels(ranked, places, (width, height), radius=2.5, obstacles=pixels.to_numpy())
     texts = chart.label_marks(placed.head(labels), color="#222222").encode(**axes)
     return alt.layer(circles.add_params(picked), texts, width=width, height=height)

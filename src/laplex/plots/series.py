@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 
 from laplex.errors import InputError, quote
 from laplex.plots import chart, frames
-from laplex.plots.chart import COLORS, MUTED, Chart, records, title_of
+from laplex.plots.chart import COLORS, MUTED, Chart, alt, records, title_of
 
 MAX_PANELS = 12
 _DASHES = ([1, 0], [6, 3], [2, 2])
@@ -36,9 +35,8 @@ def lines(
 ) -> Chart:
     """Draw what a frame measures along a column, such as a distance by period.
 
-    Where the frame has columns `lower` and `upper`, each line has a band. If rows differ by more columns than x and
-    color, there is a panel for each of their values; so there is for each of more than two lines with bands, unless
-    `color` is given.
+    Where the frame has columns `lower` and `upper`, each line has a band. There are panels if rows differ by more
+    columns than x and color, and for more than two lines with bands, unless `color` is given.
 
     Args:
         frame: A table of laplex or any other frame (pandas, polars, Arrow).
@@ -55,21 +53,19 @@ def lines(
         >>> frame = pd.DataFrame({"word": "tax", "period": [2000, 2010], "distance": [0.3, 0.5]})
         >>> chart = lines(frame)
     """
-    import altair as alt
-
-    roles = _Roles.of(frames.as_frame(frame), x, y, color)
-    if roles.panels is None:
-        data, layers = _layers(roles, width, height)
-        names = [_end_names(roles, data, width, height)] if len(roles.names) <= _MAX_NAMED_LINES else []
-        return chart.finish(alt.layer(*layers, *names, width=width, height=height, data=records(data)), roles.frame)
-    across = 2 if len(roles.panels) in (2, 4) else 3
+    drawn = _Lines(frames.as_frame(frame), x, y, color)
+    if not drawn.panels:
+        data, layers = drawn.layers(width, height)
+        if len(drawn.names) <= _MAX_NAMED_LINES:
+            layers.append(drawn.end_names(data, width, height))
+        return chart.finish(alt.layer(*layers, width=width, height=height, data=records(data)), drawn.frame)
+    across = 2 if len(drawn.panels) in (2, 4) else 3
     width, height = max(140, round(1.25 * width / across)), max(110, round(1.25 * height / across))
-    data, layers = _layers(roles, width, height)
-    facet = alt.Facet("_panel:N", sort=roles.panels, title=None)
-    panels = alt.layer(*layers, width=width, height=height).facet(
-        facet=facet, data=alt.InlineData(**records(data)), columns=across
-    )
-    return chart.finish(panels, roles.frame)
+    data, layers = drawn.layers(width, height)
+    facet = alt.Facet("_panel:N", sort=drawn.panels, title=None)
+    panel = alt.layer(*layers, width=width, height=height)
+    panels = panel.facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)
+    return chart.finish(panels, drawn.frame)
 
 
 def history(frame: Any) -> Chart:
@@ -93,21 +89,10 @@ def history(frame: Any) -> Chart:
     return lines(tall, x="epoch", y="log likelihood per token", color="text", width=360, height=220)
 
 
-@dataclass(frozen=True)
-class _Roles:
-    """A frame and what is drawn of it."""
+class _Lines:
+    """A frame as lines: which columns are drawn, the line and the panel of each row, and the layers of the chart."""
 
-    frame: pd.DataFrame
-    x: str
-    y: str
-    series: pd.Series  # (rows) the line of each row
-    names: list[str]  # of the lines
-    legend_title: str
-    panel: pd.Series  # (rows) the panel of each row
-    panels: list[str] | None  # None if there is only one
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, x: str | None, y: str | None, color: str | None) -> _Roles:
+    def __init__(self, frame: pd.DataFrame, x: str | None, y: str | None, color: str | None) -> None:
         y = frames.measured_column(frame, y, "y")
         x = frames.axis_column(frame, y, x)
         varying = [name for name in frames.varying_columns(frame, y, x) if not frames.determines(frame, x, name)]
@@ -117,78 +102,92 @@ class _Roles:
             # words are panels if something else differs too, so that what is compared is seen in one panel
             column = next(iter([*(name for name in varying if name != frames.WORD), *varying]), frames.WORD)
         others = [name for name in varying if name != column]
-        may_split = color is None and not others and column in frame and frames.has_interval(frame)
+        may_split = color is None and not others and column in frame and frames.interval_columns(frame)
         if may_split and _MAX_BANDS < frame[column].nunique() <= MAX_PANELS:
             column, others = "", [column]
-        series = frames.row_labels(frame, [column] if column in frame else [])
-        panel = frames.row_labels(frame, others)
-        panels = list(dict.fromkeys(panel)) if others else None
-        if panels is not None and len(panels) > MAX_PANELS:
+        self.frame, self.x, self.y, self.legend_title = frame, x, y, title_of(column)
+        self.series = frames.row_labels(frame, [column] if column in frame else [])
+        self.panel = frames.row_labels(frame, others)
+        self.panels = list(dict.fromkeys(self.panel)) if others else []
+        if len(self.panels) > MAX_PANELS:
             raise InputError(
-                f"{len(panels):,} panels, one for each value of {', '.join(others)}, are too many: "
+                f"{len(self.panels):,} panels, one for each value of {', '.join(others)}, are too many: "
                 f"choose up to {MAX_PANELS}, or say color="
             )
-        rows = pd.DataFrame({"series": series, "panel": panel, "x": frame[x].astype(str)})
+        rows = pd.DataFrame({"series": self.series, "panel": self.panel, "x": frame[x].astype(str)})
         for name, _, value in rows[rows.duplicated()].itertuples(index=False):
             where = f'"{name}"' if name else "the frame"
             raise InputError(f"{where} has more than one row where {x} is {value}: say color=, or choose rows")
         is_sorted = column in frame and column not in (frames.WORD, color)
-        names = frames.distinct_values(frame[column]) if is_sorted else list(dict.fromkeys(series))
-        return cls(frame, x, y, series, names, title_of(column), panel, panels)
-
-    def y_domain(self) -> list[float]:
-        """The ends of the y axis, which starts at zero if that does not press the lines together."""
-        values = frames.finite_values(self.frame, self.y)
+        self.names = frames.distinct_values(frame[column]) if is_sorted else list(dict.fromkeys(self.series))
+        values = frames.finite_values(frame, y)
         low, high = float(values.min()), float(values.max())
-        return chart.axis_domain(values, zero=0 <= low < 0.4 * high or 0 >= high > 0.4 * low or low == high == 0)
+        # the y axis starts at zero if that does not press the lines together
+        zero = 0 <= low < 0.4 * high or 0 >= high > 0.4 * low or low == high == 0
+        self.y_domain = chart.axis_domain(values, zero=zero)
 
+    def layers(self, width: int, height: int) -> tuple[pd.DataFrame, list[Any]]:
+        """The data of all layers, and the layers: bands, lines and points."""
+        frame = self.frame
+        fields = chart.field_names(frame.columns)
+        intervals = frames.interval_columns(frame)
+        counts = [name for name in frame.columns if name.startswith("count")]
+        shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *counts]
+        shown = list(dict.fromkeys(shown if self.x in shown else [self.x, *shown]))
+        is_step = self.x == "to" and "from" in frame.columns
+        positions, x = _x_axis(frame[self.x], "Step to" if is_step else title_of(self.x), width)
+        data = frame[shown].rename(columns=fields).assign(_x=positions, _series=self.series, _panel=self.panel)
+        title = textwrap.wrap(frames.axis_title(frame, self.y), max(12, int(height / _LETTER_PIXELS))) or [""]
+        scale = alt.Scale(domain=self.y_domain, nice=False, zero=False)
+        axis = chart.VALUE_AXIS | {"gridColor": _ZERO_LINE}
+        y = alt.Y(f"{fields[self.y]}:Q", title=title if len(title) > 1 else title[0], scale=scale, axis=axis)
+        is_gray = len(self.names) > _MAX_DISTINCT_LINES
+        look = {"detail": alt.Detail("_series:N")} if is_gray else self.colors()
+        base = alt.Chart().encode(x=x)
+        layers: list[Any] = []
+        if intervals and not is_gray:
+            ends = {"y": alt.Y(f"{fields[frames.LOWER]}:Q"), "y2": alt.Y2(field=fields[frames.UPPER])}
+            layers.append(base.mark_area(opacity=0.18).encode(color=look["color"], **ends))
+        style = {"color": MUTED, "opacity": 0.4, "strokeWidth": 1} if is_gray else {"strokeWidth": 2}
+        layers.append(base.mark_line(**style).encode(y=y, **look))
+        has_points = frame[self.x].nunique() <= _MAX_POINTS and not is_gray
+        point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
+        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown))
+        layers.append(point if is_gray else point.encode(color=look["color"]))
+        return data, layers
 
-def _layers(roles: _Roles, width: int, height: int) -> tuple[pd.DataFrame, list[Any]]:
-    """The data of all layers, and the layers: bands, lines and points."""
-    import altair as alt
+    def colors(self) -> dict[str, Any]:
+        """Encodings that distinguish lines: colors, and dashes when these run out. Lines with names have no legend."""
+        count = len(self.names)
+        few = count <= _MAX_NAMED_LINES
+        legend = None
+        if count > 1 and not (few and not self.panels):
+            place: dict[str, Any] = {"orient": "top", "title": None} if few else {"title": self.legend_title}
+            legend = alt.Legend(symbolType="stroke", symbolSize=220, symbolOpacity=1, **place)
+        look: dict[str, Any] = {"color": alt.Color("_series:N", scale=chart.color_scale(self.names), legend=legend)}
+        if count > len(COLORS):
+            dashes = alt.Scale(domain=self.names, range=[_DASHES[i // len(COLORS)] for i in range(count)])
+            look["strokeDash"] = alt.StrokeDash("_series:N", scale=dashes, legend=legend)
+        return look
 
-    frame = roles.frame
-    fields = chart.field_names(frame.columns)
-    intervals = frames.has_interval(frame)
-    counts = [name for name in frame.columns if name.startswith("count")]
-    shown = [
-        *frames.key_columns(frame, roles.y),
-        roles.y,
-        *((frames.LOWER, frames.UPPER) if intervals else ()),
-        *counts,
-    ]
-    shown = list(dict.fromkeys(shown if roles.x in shown else [roles.x, *shown]))
-    is_step = roles.x == "to" and "from" in frame.columns
-    positions, x = _x_axis(frame[roles.x], "Step to" if is_step else title_of(roles.x), width)
-    data = frame[shown].rename(columns=fields).assign(_x=positions, _series=roles.series, _panel=roles.panel)
-    title = textwrap.wrap(frames.axis_title(frame, roles.y), max(12, int(height / _LETTER_PIXELS))) or [""]
-    scale = alt.Scale(domain=roles.y_domain(), nice=False, zero=False)
-    y = alt.Y(
-        f"{fields[roles.y]}:Q",
-        title=title if len(title) > 1 else title[0],
-        scale=scale,
-        axis=chart.VALUE_AXIS | {"gridColor": _ZERO_LINE},
-    )
-    is_gray = len(roles.names) > _MAX_DISTINCT_LINES
-    look = {"detail": alt.Detail("_series:N")} if is_gray else _colors(roles)
-    base = alt.Chart().encode(x=x)
-    layers: list[Any] = []
-    if intervals and not is_gray:
-        ends = {"y": alt.Y(f"{fields[frames.LOWER]}:Q"), "y2": alt.Y2(field=fields[frames.UPPER])}
-        layers.append(base.mark_area(opacity=0.18).encode(color=look["color"], **ends))
-    style = {"color": MUTED, "opacity": 0.4, "strokeWidth": 1} if is_gray else {"strokeWidth": 2}
-    layers.append(base.mark_line(**style).encode(y=y, **look))
-    has_points = frame[roles.x].nunique() <= _MAX_POINTS and not is_gray
-    point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
-    point = point.encode(y=y, tooltip=chart.tooltips(frame, shown, fields))
-    layers.append(point if is_gray else point.encode(color=look["color"]))
-    return data, layers
+    def end_names(self, data: pd.DataFrame, width: int, height: int) -> Any:
+        """The name of each line at its end, moved up or down where two would overlap."""
+        y = chart.field_names(self.frame.columns)[self.y]
+        order = {value: place for place, value in enumerate(frames.distinct_values(self.frame[self.x]))}
+        rows = data.assign(_order=[order[str(value)] for value in self.frame[self.x]]).dropna(subset=[y])
+        last = rows.sort_values("_order", kind="stable").groupby("_series", sort=False).tail(1)
+        low, high = self.y_domain
+        pixels = height * (high - last[y].to_numpy(np.float64)) / (high - low)
+        moved = high - chart.spread_heights(pixels, chart.FONT_SIZE + 3.0) * (high - low) / height
+        ends = pd.DataFrame({"_series": last["_series"].to_numpy(), "_end": moved})
+        marks = alt.Chart(records(ends)).mark_text(align="left", baseline="middle")
+        height_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+        marks = marks.encode(x=alt.value(width + 6), y=alt.Y("_end:Q", scale=height_scale))
+        return marks.encode(text="_series:N", color=self.colors()["color"])
 
 
 def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
     """The values as numbers, dates or names, and the encoding of column `_x`."""
-    import altair as alt
-
     kind = frames.kind_of(values)
     if kind == "name":
         names = frames.distinct_values(values)
@@ -208,50 +207,7 @@ def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any
 
 
 def _name_axis(names: list[str], title: str, axis: Any, padding: float) -> Any:
-    import altair as alt
-
     return alt.X("_x:O", title=title, sort=None, scale=alt.Scale(domain=names, padding=padding), axis=axis)
-
-
-def _colors(roles: _Roles) -> dict[str, Any]:
-    """Encodings that distinguish lines: colors, and dashes when these run out. Lines with names have no legend."""
-    import altair as alt
-
-    count = len(roles.names)
-    few = count <= _MAX_NAMED_LINES
-    legend = None
-    if count > 1 and not (few and roles.panels is None):
-        place: dict[str, Any] = {"orient": "top", "title": None} if few else {"title": roles.legend_title}
-        legend = alt.Legend(symbolType="stroke", symbolSize=220, symbolOpacity=1, **place)
-    look: dict[str, Any] = {"color": alt.Color("_series:N", scale=chart.color_scale(roles.names), legend=legend)}
-    if count > len(COLORS):
-        dashes = alt.Scale(domain=roles.names, range=[_DASHES[i // len(COLORS)] for i in range(count)])
-        look["strokeDash"] = alt.StrokeDash("_series:N", scale=dashes, legend=legend)
-    return look
-
-
-def _end_names(roles: _Roles, data: pd.DataFrame, width: int, height: int) -> Any:
-    """The name of each line at its end, moved up or down where two would overlap."""
-    import altair as alt
-
-    y = chart.field_names(roles.frame.columns)[roles.y]
-    order = {value: place for place, value in enumerate(frames.distinct_values(roles.frame[roles.x]))}
-    rows = data.assign(_order=[order[str(value)] for value in roles.frame[roles.x]]).dropna(subset=[y])
-    last = rows.sort_values("_order", kind="stable").groupby("_series", sort=False).tail(1)
-    low, high = roles.y_domain()
-    pixels = height * (high - last[y].to_numpy(np.float64)) / (high - low)
-    moved = high - chart.spread_heights(pixels, chart.FONT_SIZE + 3.0) * (high - low) / height
-    ends = pd.DataFrame({"_series": last["_series"].to_numpy(), "_end": moved})
-    return (
-        alt.Chart(records(ends))
-        .mark_text(align="left", baseline="middle")
-        .encode(
-            x=alt.value(width + 6),
-            y=alt.Y("_end:Q", scale=alt.Scale(domain=[low, high], nice=False, zero=False)),
-            text="_series:N",
-            color=_colors(roles)["color"],
-        )
-    )
 
 
 _TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "chosen")
@@ -260,9 +216,8 @@ _TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "c
 def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, height: int = 260) -> Chart:
     """Draw the table of `lx.tune`: the held-out log likelihood of each strength, as a difference to the best.
 
-    There is one line for each value of the other strengths. Vertical lines are one standard error each way. Hollow
-    points are candidates that were stopped early, and are compared with the best after the same number of epochs. The
-    ring is the choice.
+    There is a line for each value of the other strengths. Vertical lines are one standard error each way, the ring is
+    the choice. Hollow points were stopped early, and are compared with the best after the same number of epochs.
 
     Args:
         frame: The table of a tuning.
@@ -278,8 +233,6 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
         >>> run = {"epochs": 5, "seconds": 2.0, "chosen": [False, True]}
         >>> chart = curve(pd.DataFrame({"party": [1.0, 10.0], **results, **run}))
     """
-    import altair as alt
-
     frame = frames.as_frame(frame)
     if missing := [name for name in _TUNING_COLUMNS if name not in frame.columns]:
         raise InputError(f"this is no table of a tuning: it has no column {quote(missing)}")
@@ -287,17 +240,10 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
     frame = frame[np.isfinite(frame["difference"])].reset_index(drop=True)
     series = frames.row_labels(frame.assign(**{name: frame[name].map(_strength_text) for name in others}), others)
     positions, x = _strength_axis(frame[first], title_of(first), width)
-    data = (
-        frame[list(_TUNING_COLUMNS)]
-        .rename(columns=lambda name: f"_{name}")
-        .assign(
-            _series=series,
-            _x=positions,
-            _stopped=frame["epochs"] < frame["epochs"].max(),
-            _low=frame["difference"] - frame["se"].fillna(0.0),
-            _high=frame["difference"] + frame["se"].fillna(0.0),
-        )
-    )
+    difference, se = frame["difference"], frame["se"].fillna(0.0)
+    stopped = frame["epochs"] < frame["epochs"].max()
+    data = frame[list(_TUNING_COLUMNS)].rename(columns=lambda name: f"_{name}")
+    data = data.assign(_series=series, _x=positions, _stopped=stopped, _low=difference - se, _high=difference + se)
     title = "Held-out log likelihood a token, to the best"
     y = alt.Y("_difference:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(**chart.VALUE_AXIS))
     legend = alt.Legend(title=", ".join(map(title_of, others)), symbolType="stroke") if others else None
@@ -307,9 +253,8 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
     shown += [chart.tooltip("_series", ", ".join(others))] if others else []
     shown += [chart.tooltip(f"_{name}", title_of(name), ".4~g") for name in _TUNING_COLUMNS[:-1]]
     base = alt.Chart().encode(x=x, color=color)
-    fill = (
-        alt.when("datum._stopped").then(alt.value("white")).otherwise(alt.Fill("_series:N", scale=colors, legend=None))
-    )
+    filled = alt.Fill("_series:N", scale=colors, legend=None)
+    fill = alt.when("datum._stopped").then(alt.value("white")).otherwise(filled)
     points = base.mark_point(size=50, filled=False, opacity=1, strokeWidth=1.5)
     ring = base.transform_filter("datum._chosen").mark_point(size=220, strokeWidth=2, color="#000000")
     layers = [base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=y)] if first != "model" else []
@@ -319,14 +264,12 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
         ring.encode(y=y, color=alt.value("#000000")),
     ]
     layered = alt.layer(*layers, width=width, height=height, data=alt.InlineData(**records(data)))
-    hollow = ". Hollow: stopped early" if data["_stopped"].any() else ""
+    hollow = ". Hollow: stopped early" if stopped.any() else ""
     return chart.finish(layered, frame, subtitle=f"Ring: the choice. Bars: one standard error{hollow}")
 
 
 def _strength_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
     """Strengths along a logarithmic axis; models, and strengths with 0 or ∞ among them, at equal distances."""
-    import altair as alt
-
     numbers = pd.to_numeric(values, errors="coerce")
     if (np.isfinite(numbers) & (numbers > 0)).all():
         axis = alt.Axis(values=sorted(set(numbers)), format="~g" if numbers.max() < 1e6 else "~e", labelOverlap=True)

@@ -14,7 +14,7 @@ from laplex.reports.describing import SMALL_SLICE_TOKENS
 from laplex.text.tokens import Tokens
 
 MIN_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  # thresholds that are offered
-MIN_COUNT_OF_CHANGE = 10  # distances over time of rarer words are mostly noise
+MIN_COUNT_OF_CHANGE = 10  # where the threshold is lower; distances over time of rarer words are mostly noise
 WORDS_ABOVE_THRESHOLD = 1_000  # about as many are left by the default threshold
 FREQUENT_WORDS = 1_000  # among which the first words are chosen
 MAX_FREQUENCY_RATIO = 2.0  # between the two sides, of a first word
@@ -55,23 +55,15 @@ def group_columns(fitted: Embeddings) -> list[str]:
 
 def min_count(fitted: Embeddings, column: str, language: str | None = None) -> int:
     """A threshold that about a thousand words reach at every value of a column."""
-    index = fitted.language(language)
-    place, keys = fitted.columns.index(column), fitted.rows.slices.keys
-    compared = {slice for cell in fitted.rows.slices.cells(column) if len(cell) > 1 for slice in cell.values()}
-    if not compared:
+    counts = fitted.counts[fitted.language(language)]
+    cells = [cell for cell in fitted.rows.slices.cells(column) if len(cell) > 1]
+    if not cells:
         return MIN_COUNTS[0]
-    by_value = [
-        fitted.counts[index][[slice for slice in compared if keys[slice][place] == value]].sum(0)
-        for value in {keys[slice][place] for slice in compared}
-    ]
+    values = {value for cell in cells for value in cell}
+    by_value = [counts[[cell[value] for cell in cells if value in cell]].sum(0) for value in values]
     least = np.sort(np.min(by_value, axis=0))[::-1]
     reached = int(least[min(WORDS_ABOVE_THRESHOLD, len(least)) - 1]) if len(least) else 0
     return max(step for step in MIN_COUNTS if step <= max(reached, MIN_COUNTS[0]))
-
-
-def min_count_of_change(fitted: Embeddings, column: str, language: str | None = None) -> int:
-    """The threshold of `min_count` for changes along an ordered column, which is 10 or more."""
-    return max(min_count(fitted, column, language), MIN_COUNT_OF_CHANGE)
 
 
 def min_clusters(tokens: Tokens, cluster: str) -> int:

@@ -9,17 +9,25 @@ import json
 
 import pandas as pd
 
+from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import quote
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
+SLICES_TEXT = "Running words in each slice. The more text a slice has, the more certain are its vectors."
 
 
 def slice_names(fitted: Embeddings) -> list[str]:
     """The name of each slice, such as "D, 2010"; "all" if there is only one."""
     return [", ".join(key) or "all" for key in fitted.rows.slices.keys]
+
+
+def slices_chart(fitted: Embeddings) -> plots.Chart:
+    """The running words in each slice as bars."""
+    frame = pd.DataFrame({"slice": slice_names(fitted), "tokens": fitted.slices["tokens"]})
+    return plots.bars(frame, x="tokens", y="slice", panels=[], width=400)
 
 
 def describe_size(fitted: Embeddings) -> str:
@@ -36,21 +44,19 @@ def describe_size(fitted: Embeddings) -> str:
 
 def describe_prior(fitted: Embeddings) -> list[str]:
     """What the prior assumes, a sentence for each of its parts."""
-    model = fitted.settings.get("model", {})
     parts = [prior.sentence(described) for prior, described in saved_priors(fitted.settings)]
     sentences = [sentence for sentence in parts if sentence is not None]
     if len(sentences) < len(parts) or not parts:
-        prior = model.get("prior")
+        prior = fitted.settings.get("model", {}).get("prior")
         sentences.append(f"The prior: {prior}." if prior else "These vectors came without a prior.")
-    graph = fitted.graph
-    if graph.edges:
-        sentences.append(f"As a graph, that is {graph.edges:,} edges between {len(graph):,} vectors.")
+    if edges := fitted.graph.edges:
+        sentences.append(f"As a graph, that is {edges:,} edges between {len(fitted.graph):,} vectors.")
     return sentences
 
 
 def describe_fit(fitted: Embeddings) -> list[str]:
     """The likelihood and the course of the fit, in sentences."""
-    model, training = fitted.settings.get("model"), fitted.settings.get("training", {})
+    model, seed = fitted.settings.get("model"), fitted.settings.get("training", {}).get("seed")
     if not model:
         return ["These vectors were not fitted by laplex."]
     sentences = [
@@ -65,8 +71,8 @@ def describe_fit(fitted: Embeddings) -> list[str]:
             f"After {len(history)} passes over the text the log likelihood is "
             f"{history['log_likelihood'].iloc[-1]:.3f} per token{judged}."
         )
-    if training.get("seed") is not None:
-        sentences.append(f"The seed was {training['seed']}.")
+    if seed is not None:
+        sentences.append(f"The seed was {seed}.")
     return sentences
 
 
@@ -82,7 +88,7 @@ def describe_small_slices(fitted: Embeddings) -> str | None:
     )
 
 
-def settings_table(fitted: Embeddings) -> pd.DataFrame:
+def settings_table(fitted: Embeddings) -> list[dict[str, str]]:
     """All settings of the model, its training and its text, with which the fit can be repeated."""
     rows = []
     for part in ("model", "training", "tokens"):
@@ -90,4 +96,4 @@ def settings_table(fitted: Embeddings) -> pd.DataFrame:
             if name not in ("beliefs", "folder") and value not in (None, [], [""]):
                 text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 rows.append({"part": part, "setting": name, "value": text})
-    return pd.DataFrame(rows, columns=["part", "setting", "value"])
+    return rows

@@ -10,7 +10,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -43,6 +43,8 @@ _XLINK = "http://www.w3.org/1999/xlink"
 _SVG_TAGS = {"svg", "g", "defs", "path", "text", "tspan", "rect", "line", "circle"}
 _SVG_TAGS |= {"clipPath", "linearGradient", "stop", "title"}
 _LINE_BREAK = "\n"  # between the head of a column and the remark below it
+
+Sections = Iterator[dict[str, Any]]
 
 
 class Report:
@@ -129,7 +131,7 @@ def report(
             lead=describing.describe_size(fitted),
             warning=describing.describe_small_slices(fitted),
             sections=sections,
-            settings=describing.settings_table(fitted).to_dict("records"),
+            settings=describing.settings_table(fitted),
             versions={**{name: version(name) for name in PACKAGES}, "Python": platform.python_version()},
             written=time.strftime("%Y-%m-%d"),
         )
@@ -160,9 +162,7 @@ class _Sections:
         cluster: str | None,
         language: str | None,
     ) -> None:
-        self.fitted = fitted
-        self.language = language
-        self.cluster = cluster
+        self.fitted, self.language, self.cluster = fitted, language, cluster
         self.columns = [column] if column else choosing.compared_columns(fitted)
         self.ordered = choosing.ordered_columns(fitted)
         first = self.columns[0] if self.columns else None
@@ -179,44 +179,33 @@ class _Sections:
         rows = frame[choosing.is_content_word(self.fitted, frame["word"], self.language)]
         return rows.head(WORDS_IN_LIST).reset_index(drop=True)
 
-    def text(self) -> list[dict[str, Any]]:
-        if len(self.fitted.slices) < 2:
-            return []
-        frame = pd.DataFrame({"slice": describing.slice_names(self.fitted), "tokens": self.fitted.slices["tokens"]})
-        chart = plots.bars(frame, x="tokens", y="slice", panels=[], width=400)
-        text = "Running words in each slice. The more text a slice has, the more certain are its vectors."
-        return [_section("The text", text, chart=self.draw(chart, "Running words by slice"))]
+    def text(self) -> Sections:
+        if len(self.fitted.slices) > 1:
+            chart = self.draw(describing.slices_chart(self.fitted), "Running words by slice")
+            yield _section("The text", describing.SLICES_TEXT, chart=chart)
 
-    def contrasts(self) -> list[dict[str, Any]]:
-        sections = []
+    def contrasts(self) -> Sections:
         for column in self.columns:
             if column in self.ordered and len(self.columns) > 1:
                 continue  # changes have a section of their own
             try:
                 frame = self._contrast(column)
             except InputError as error:
-                sections.append(_section(f"Most different by {column}", f"Not answered: {error}."))
+                yield _section(f"Most different by {column}", f"Not answered: {error}.")
                 continue
             for pair in list(dict.fromkeys(frame[column]))[:MAX_PAIRS]:
                 rows = self.content(frame[frame[column] == pair])
                 if len(rows):
-                    sections.append(self._contrast_section(column, str(pair), rows))
-        return sections
+                    yield self._contrast_section(column, str(pair), rows)
 
     def _contrast(self, column: str) -> pd.DataFrame:
-        candidates = 20 * WORDS_IN_LIST  # of which function words are left out
+        options: dict[str, Any] = {"top": 20 * WORDS_IN_LIST}  # of which function words are left out
         if self.cluster is None or column == self.cluster:
-            least = choosing.min_count(self.fitted, column, self.language)
-            return self.fitted.contrast(column, candidates, min_count=least, language=self.language)
-        return self.fitted.contrast(
-            column,
-            candidates,
-            cluster=self.cluster,
-            min_clusters=choosing.min_clusters(tokens_of(self.fitted), self.cluster),
-            interval=INTERVAL,
-            rank="evidence",
-            language=self.language,
-        )
+            options["min_count"] = choosing.min_count(self.fitted, column, self.language)
+        else:
+            clusters = choosing.min_clusters(tokens_of(self.fitted), self.cluster)
+            options |= {"cluster": self.cluster, "min_clusters": clusters, "interval": INTERVAL, "rank": "evidence"}
+        return self.fitted.contrast(column, language=self.language, **options)
 
     def _contrast_section(self, column: str, pair: str, frame: pd.DataFrame) -> dict[str, Any]:
         one, two = pair.split(BETWEEN)
@@ -233,28 +222,26 @@ class _Sections:
         chart = self.draw(plots.bars(frame, panels=[], width=300), f"Words that differ most between {one} and {two}")
         return _section(f"Most different by {column}: {one} and {two}", text, chart=chart, table=pd.DataFrame(rows))
 
-    def distances(self) -> list[dict[str, Any]]:
+    def distances(self) -> Sections:
         groups = [name for name in self.columns if name not in self.ordered]
         if not groups or not self.ordered:
-            return []
+            return
         across, along = groups[0], self.ordered[0]
         frame = self.fitted.distance(self.words, across, along, language=self.language)
-        if frame[across].nunique() > MAX_PAIRS:
-            return []
-        color = None if frame[across].nunique() > 1 else "word"
-        chart = plots.lines(frame, x=along, color=color, width=560, height=280)
-        text = f"The distance between the vectors of a word at two values of {across}. Higher: used more differently."
-        return [_section(f"How far apart, by {along}", text, chart=self.draw(chart, f"Distances by {along}"))]
+        if frame[across].nunique() <= MAX_PAIRS:
+            color = None if frame[across].nunique() > 1 else "word"
+            chart = self.draw(plots.lines(frame, x=along, color=color, width=560, height=280), f"Distances by {along}")
+            text = f"The distance between the vectors of a word at two values of {across}."
+            yield _section(f"How far apart, by {along}", f"{text} Higher: used more differently.", chart=chart)
 
-    def changes(self) -> list[dict[str, Any]]:
-        sections = []
+    def changes(self) -> Sections:
         for column in self.ordered:
             title = f"Most changed by {column}"
-            least = choosing.min_count_of_change(self.fitted, column, self.language)
+            least = max(choosing.min_count(self.fitted, column, self.language), choosing.MIN_COUNT_OF_CHANGE)
             try:
                 frame = self.fitted.drift(column, 5 * WORDS_IN_LIST, min_count=least, language=self.language)
             except InputError as error:
-                sections.append(_section(title, f"Not answered: {error}."))
+                yield _section(title, f"Not answered: {error}.")
                 continue
             frame = self.content(frame)
             if len(frame):
@@ -262,36 +249,30 @@ class _Sections:
                 rows = pd.DataFrame({"word": frame["word"], "distance": frame["distance"].map("{:.3f}".format)})
                 rows = rows.assign(**{f"nearest in {first}": frame["before"], f"nearest in {last}": frame["after"]})
                 text = f"Words whose vectors moved farthest from {first} to {last}, and their nearest words then."
-                sections.append(_section(title, text, table=rows))
-        return sections
+                yield _section(title, text, table=rows)
 
-    def neighbors(self) -> list[dict[str, Any]]:
+    def neighbors(self) -> Sections:
         fitted, index = self.fitted, self.fitted.language(self.language)
         slices = fitted.slices.nlargest(MAX_SLICES, "tokens", keep="first").index.sort_values().tolist()
         names = describing.slice_names(fitted)
         text = "The words that are used most like it, the most similar first."
         text += f" The {MAX_SLICES} largest slices." if len(slices) < len(names) else ""
-        sections = []
         for word in self.words:
             columns = {}
             for slice in slices:
                 where = dict(zip(fitted.columns, fitted.rows.slices.keys[slice]))
                 frame = fitted.neighbors(word, NEIGHBORS, language=self.language, **where)
                 uses = int(fitted.counts[index][slice, fitted.id(word, index)])
-                columns[f"{names[slice]}{_LINE_BREAK}{uses:,} uses"] = pd.Series(
-                    frame["neighbor"].tolist(), dtype=object
-                )
-            sections.append(_section(f"“{word}”", text, table=pd.DataFrame(columns).fillna("")))
-        return sections
+                head = f"{names[slice]}{_LINE_BREAK}{uses:,} uses"
+                columns[head] = pd.Series(frame["neighbor"].tolist(), dtype=object)
+            yield _section(f"“{word}”", text, table=pd.DataFrame(columns).fillna(""))
 
-    def model(self) -> list[dict[str, Any]]:
+    def model(self) -> Sections:
+        prior = "What the model assumes before it reads the text."
+        yield _section("The prior", prior, points=describing.describe_prior(self.fitted))
         history = self.fitted.history
         chart = self.draw(plots.history(history), "Log likelihood by epoch") if len(history) else None
-        prior = "What the model assumes before it reads the text."
-        return [
-            _section("The prior", prior, points=describing.describe_prior(self.fitted)),
-            _section("The fit", points=describing.describe_fit(self.fitted), chart=chart),
-        ]
+        yield _section("The fit", points=describing.describe_fit(self.fitted), chart=chart)
 
 
 def inline_svg(chart: plots.Chart, name: str, description: str) -> Markup:
@@ -324,12 +305,11 @@ def _section(
     points: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A section as the template takes it."""
-    rows = None if table is None else table.astype(str).values.tolist()
-    heads = [] if table is None else [_head(str(name), table[name].astype(str)) for name in table.columns]
+    texts = pd.DataFrame() if table is None else table.astype(str)
+    heads = []
+    for name, values in texts.items():
+        first, _, remark = str(name).partition(_LINE_BREAK)
+        is_number = bool(values.str.fullmatch(r"-?[\d.,]+(e-?\d+)?").all())  # numbers are aligned to the right
+        heads.append({"name": first, "note": remark, "number": is_number})
+    rows = texts.values.tolist()
     return {"title": title, "text": text, "chart": chart, "heads": heads, "rows": rows, "points": points}
-
-
-def _head(name: str, values: pd.Series) -> dict[str, Any]:
-    """The head of a column, and whether it has only numbers, which are aligned to the right."""
-    first, _, remark = name.partition(_LINE_BREAK)
-    return {"name": first, "note": remark, "number": bool(values.str.fullmatch(r"-?[\d.,]+(e-?\d+)?").all())}

@@ -10,9 +10,12 @@ import streamlit as st
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.explorer import address, loading, showing
+from laplex.explorer.loading import ask, code_of_call
 from laplex.plots.frames import BETWEEN
 from laplex.reports import choosing
+from laplex.text.tokens import Tokens
 
+ALL_WORDS = 1_000_000_000
 TABLE_ROWS = 500
 BARS = 20
 TESTED_WORDS = (50, 100, 200, 500, 1_000, 5_000)  # more take longer
@@ -32,32 +35,40 @@ def show_contrast() -> None:
         column = address.column_box(choosing.compared_columns(fitted), "column", "Compare the values of")
         where = address.slice_boxes(fitted, without=[column])
         default = choosing.min_count(fitted, column, language)
-        least = address.min_count_box("Used at least … times in each", default)
+        least = address.slider("Used at least … times in each", choosing.MIN_COUNTS, default, "min_count", 260)
     with st.container(horizontal=True, vertical_alignment="center", key="switches"):
         content = st.toggle("Without function words and numbers", True, key="content", bind="query-params")
-        test = loading.text() is not None and st.toggle(
-            "Test the differences", key="test", bind="query-params", help=_TEST_HELP
-        )
-        cluster = address.cluster_box(column, "cluster") if test else None
-        most = (
-            st.select_slider("Words to test", TESTED_WORDS, key="most", bind="query-params", width=200) if test else 0
-        )
+        most, test = _test_boxes(fitted, column)
     options: dict[str, Any] = {"language": language, **where}
-    frame = loading.ask("contrast", column, loading.ALL_WORDS, min_count=least, **options)
-    code = f"frame = {showing.code_of_call('fitted.contrast', column, top=len(frame), min_count=least, **options)}"
+    frame, _ = ask(fitted, "contrast", column, ALL_WORDS, min_count=least, **options)
+    code = f"frame = {code_of_call('fitted.contrast', column, top=len(frame), min_count=least, **options)}"
     pair, pair_code = _choose_pair(frame, column)
     frame, code = frame[frame[column] == pair].reset_index(drop=True), code + pair_code
     if content:
         frame, content_code = _content_words(fitted, frame, language)
         code += content_code
     if test and len(frame):
-        frame, code = _test(frame, int(most), column, cluster, options)
+        frame, code = _test(fitted, frame, column, most, options | test)
         frame, code = frame[frame[column] == pair].reset_index(drop=True), code + pair_code
     if frame.empty:
         st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
         return
-    _show_differences(frame, test, language)
+    _show_differences(frame, bool(test), language)
     _show_all_words(frame, code, column, language)
+
+
+def _test_boxes(fitted: Embeddings, column: str) -> tuple[int, dict[str, Any]]:
+    """The number of words to test, and the options of the test; none if there is no test."""
+    tokens = loading.text(fitted)
+    if not isinstance(tokens, Tokens):
+        return 0, {}
+    if not st.toggle("Test the differences", key="test", bind="query-params", help=_TEST_HELP):
+        return 0, {}
+    cluster = address.cluster_box(fitted, tokens, column, "cluster")
+    most = address.slider("Words to test", TESTED_WORDS, TESTED_WORDS[0], "most")
+    clusters = choosing.min_clusters(tokens, cluster) if cluster is not None else choosing.MAX_MIN_CLUSTERS
+    options = {"cluster": cluster, "interval": loading.INTERVAL, "rank": "evidence", "min_clusters": clusters}
+    return most, options
 
 
 def _choose_pair(frame: pd.DataFrame, column: str) -> tuple[str, str]:
@@ -65,7 +76,7 @@ def _choose_pair(frame: pd.DataFrame, column: str) -> tuple[str, str]:
     pairs = [str(pair) for pair in dict.fromkeys(frame[column])]
     if len(pairs) < 2:
         return next(iter(pairs), ""), ""
-    pair = str(st.selectbox("Between", pairs, key="pair", bind="query-params", width=320))
+    pair = str(address.select("Between", pairs, "pair", width=320))
     return pair, f"\nframe = frame[frame[{column!r}] == {pair!r}]"
 
 
@@ -79,22 +90,16 @@ def _content_words(fitted: Embeddings, frame: pd.DataFrame, language: str | None
 
 
 def _test(
-    frame: pd.DataFrame, most: int, column: str, cluster: str | None, options: dict[str, Any]
+    fitted: Embeddings, frame: pd.DataFrame, column: str, most: int, options: dict[str, Any]
 ) -> tuple[pd.DataFrame, str]:
     """The most frequent words by the evidence that they differ, and the code. A choice by counts keeps p valid."""
-    tokens = loading.text()
-    options = options | {"cluster": cluster, "interval": loading.INTERVAL, "rank": "evidence"}
-    options["min_clusters"] = choosing.MAX_MIN_CLUSTERS
-    if cluster is not None and tokens is not None:
-        options["min_clusters"] = choosing.min_clusters(tokens, cluster)
     rarer = frame[["count_one", "count_two"]].min(axis=1)
     words = frame.loc[rarer.sort_values(ascending=False, kind="stable").index[:most], "word"].tolist()
     if len(frame) > most:
         showing.explain(f"The {most:,} most frequent of {len(frame):,} words are tested.")
     with st.spinner("Reading the text to test which differences would hold in another sample …", show_time=True):
-        tested = loading.ask("contrast", column, words=words, **options)
-    code = f"frame = {showing.code_of_call('fitted.contrast', column, words=words, **options)}"
-    return tested[tested["estimate"].notna()], f'{code}\nframe = frame[frame["estimate"].notna()]'
+        tested, code = ask(fitted, "contrast", column, words=words, **options)
+    return tested[tested["estimate"].notna()], f'frame = {code}\nframe = frame[frame["estimate"].notna()]'
 
 
 def _show_differences(frame: pd.DataFrame, tested: bool, language: str | None) -> None:
@@ -104,16 +109,13 @@ def _show_differences(frame: pd.DataFrame, tested: bool, language: str | None) -
         showing.chart(plots.bars(frame.head(BARS), panels=[], width=300), "The words that differ most")
     with right:
         if tested:
-            count = int((frame["p_adjusted"] <= 0.05).sum())
-            showing.section(
-                "How much, and how certain",
-                f"{count:,} of {len(frame):,} words differ at a false discovery rate of 5%. Click a dot for its word.",
-            )
+            found = f"{int((frame['p_adjusted'] <= 0.05).sum()):,} of {len(frame):,} words differ"
+            text = f"{found} at a false discovery rate of 5%. Click a dot for its word."
+            showing.section("How much, and how certain", text)
         else:
-            showing.section(
-                "How much, and how often",
-                "The prior holds rare words together. Look for words far to the right of others that are as frequent.",
-            )
+            text = "The prior holds rare words together. "
+            text += "Look for words far to the right of others that are as frequent."
+            showing.section("How much, and how often", text)
         chart = plots.volcano(frame, width=560, height=380)
         answer = showing.chart(chart, "Difference against evidence", key="volcano")
         if picked := answer["selection"].get("picked") if answer else None:
@@ -141,21 +143,18 @@ def show_change() -> None:
         language = address.language_box(fitted)
         along = address.column_box(choosing.ordered_columns(fitted), "along", "Along")
         where = address.slice_boxes(fitted, without=[along])
-        default = choosing.min_count_of_change(fitted, along, language)
-        least = address.min_count_box("Used at least … times at both ends", default)
+        default = max(choosing.min_count(fitted, along, language), choosing.MIN_COUNT_OF_CHANGE)
+        least = address.slider("Used at least … times at both ends", choosing.MIN_COUNTS, default, "min_count", 260)
     options: dict[str, Any] = {"language": language, **where}
-    frame = loading.ask("drift", along, 3 * CHANGED_WORDS, min_count=least, **options)
+    frame, code = ask(fitted, "drift", along, top=3 * CHANGED_WORDS, min_count=least, **options)
     frame = frame[choosing.is_content_word(fitted, frame["word"], language)].head(CHANGED_WORDS).reset_index(drop=True)
     if frame.empty:
         st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
         return
-    showing.section(
-        "Most changed",
-        "Distance: from the first period to the last. Path: the sum of all steps. Click a row to follow the word.",
-    )
+    text = "Distance: from the first period to the last. Path: the sum of all steps. Click a row to follow the word."
+    showing.section("Most changed", text)
     labels = {"before": str(frame["from"][0]), "after": str(frame["to"][0])}
     row = showing.table(frame.drop(columns=["from", "to"]), key="drift_rows", height=360, **labels)
-    code = showing.code_of_call("fitted.drift", along, top=3 * CHANGED_WORDS, min_count=least, **options)
     showing.download(frame, f"drift {along}", code, key="drift")
     showing.section("The path of a word")
     with st.container(horizontal=True):
@@ -166,8 +165,7 @@ def show_change() -> None:
         showing.chart(plots.trajectory(fitted, word, along, **options), f"The path of {word}")
     with right:
         st.caption(f"Its similarity to itself at the first {along}.")
-        path = fitted.trajectory(word, along=along, **options)
+        path, code = ask(fitted, "trajectory", word, along=along, **options)
         showing.chart(plots.lines(path, x=along, width=400, height=220), f"Similarity of {word} to its first vector")
         showing.table(path[[*fitted.columns, "neighbors", "count"]])
-    code = showing.code_of_call("fitted.trajectory", word, along=along, **options)
     showing.download(path, f"trajectory {word}", code, key="path")

@@ -11,6 +11,7 @@ import streamlit as st
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.explorer import address, loading, showing
+from laplex.explorer.loading import CodeName, ask, code_of_call
 from laplex.plots.projections import Color
 from laplex.reports import choosing
 
@@ -36,7 +37,7 @@ def show_dimensions() -> None:
         where = address.slice_boxes(fitted, without=groups, every=False)
     words = _words_box(fitted, language, [*axis[0], *axis[1]])
     options: dict[str, Any] = {"language": language, **where}
-    frame = fitted.project(words, axis, **options)
+    frame, code = ask(fitted, "project", words, axis=axis, **options)
     order = frame.groupby("word", sort=False)["position"].mean().sort_values(ascending=False).index
     frame = frame.set_index("word").loc[order].reset_index()
     left, right = st.columns([6, 5], gap="large")
@@ -46,7 +47,6 @@ def show_dimensions() -> None:
         ends = (", ".join(axis[1]), ", ".join(axis[0]))
         chart = plots.dots(frame.drop(columns=list(where)), color=color, ends=ends, width=400)
         showing.chart(chart, "Positions of words")
-        code = showing.code_of_call("fitted.project", words, axis=axis, **options)
         showing.download(frame, "dimension", code, key="dimension")
     with right:
         _extremes(fitted, axis, language, where)
@@ -54,10 +54,11 @@ def show_dimensions() -> None:
 
 
 def _words_box(fitted: Embeddings, language: str | None, poles: list[str]) -> list[str]:
-    words = [word for word in loading.first_words(PLACED_WORDS + 4, language) if word not in poles][:PLACED_WORDS]
+    first = loading.first_words(fitted, PLACED_WORDS + 4, language)
+    words = [word for word in first if word not in poles][:PLACED_WORDS]
     chosen = st.multiselect(
         "Words to place",
-        fitted.rows.vocabularies[fitted.language(language)].words[: address.OFFERED_WORDS],
+        fitted.words(language)[: address.OFFERED_WORDS],
         words,
         key="words",
         bind="query-params",
@@ -73,20 +74,18 @@ def _extremes(fitted: Embeddings, axis: Axis, language: str | None, where: dict[
     frequent = frequent[choosing.is_content_word(fitted, frequent, language)]
     if frequent.empty:
         return
-    showing.section(
-        "The most extreme words",
-        f"Of {len(frequent):,} frequent words, on average over the groups. Click one to see it.",
-    )
+    text = f"Of {len(frequent):,} frequent words, on average over the groups. Click one to see it."
+    showing.section("The most extreme words", text)
     frame = fitted.project(frequent.tolist(), axis, language=language, **where)
     mean = frame.groupby("word", sort=False)["position"].mean().sort_values()
     lists = []
     for pole, ranked in ((axis[0], mean.iloc[::-1]), (axis[1], mean)):
         items = [
-            showing.Item(word=str(word), share=abs(float(value)), value=f"{value:+.2f}".replace("-", "−"), mark="")
+            showing.item(str(word), abs(float(value)), f"{value:+.2f}".replace("-", "−"))
             for word, value in ranked.head(EXTREME_WORDS).items()
         ]
-        lists.append(showing.WordList(title=", ".join(pole), note="", language=language, items=items))
-    if picked := showing.grid([showing.ListGroup(title="", lists=lists)], key="extremes"):
+        lists.append(showing.word_list(", ".join(pole), items, language))
+    if picked := showing.grid({"": lists}, key="extremes"):
         address.go_to_word(picked, language)
 
 
@@ -95,40 +94,36 @@ def _dimension_along(fitted: Embeddings, words: list[str], axis: Axis, language:
     if not ordered:
         return
     showing.section(f"By {ordered[0]}", "Up: nearer to the first pole.")
-    word = str(st.selectbox("Word", words, key="followed", bind="query-params", width=address.WORD_BOX_WIDTH))
-    frame = fitted.project(word, axis, language=language)
+    word = str(address.select("Word", words, "followed", width=address.WORD_BOX_WIDTH))
+    frame, code = ask(fitted, "project", word, axis=axis, language=language)
     others = [name for name in fitted.columns if name != ordered[0]]
     color = others[0] if len(others) == 1 else None
     showing.chart(plots.lines(frame, x=ordered[0], color=color, width=520, height=260), f"{word} on the dimension")
-    code = showing.code_of_call("fitted.project", word, axis=axis, language=language)
     showing.download(frame, f"dimension {word}", code, key="along")
 
 
 def show_map() -> None:
     """Draw the page of the map."""
     fitted = loading.model()
-    showing.heading(
-        "Map",
-        "Words that are near each other are used alike. Drag to move, scroll to zoom, point at a dot to read it.",
-    )
+    lead = "Words that are near each other are used alike. Drag to move, scroll to zoom, point at a dot to read it."
+    showing.heading("Map", lead)
     with address.controls():
         language = address.language_box(fitted)
-        kind = st.selectbox("Show", [FREQUENT, NEAR], key="show", bind="query-params", width=230)
+        kind = address.select("Show", [FREQUENT, NEAR], "show", width=230)
         word = address.word_box(fitted, language, key="near") if kind == NEAR else None
-        top = int(st.select_slider("How many", MAP_WORDS, 100, key="top", bind="query-params", width=200))
+        top = address.slider("How many", MAP_WORDS, 100, "top")
         color = _color_box(fitted, language)
         column = [color] if isinstance(color, str) else []
         where = address.slice_boxes(fitted, without=column, every=False)
     words = words_near(fitted, word, top, language, where) if word else frequent_words(fitted, top, language, where)
     if column:
-        showing.explain(
-            "A word has a dot at each value; its size is the frequency there. Long lines: used differently."
-        )
+        text = "A word has a dot at each value; its size is the frequency there. Long lines: used differently."
+        showing.explain(text)
     options: dict[str, Any] = {"color": color, "language": language, **where}
     chart = plots.map(fitted, words, **MAP_SIZE, **options)
     with st.container(key="atlas"):
         showing.chart(chart, "A map of words")
-    call = showing.code_of_call("lx.plots.map", showing.CodeName("fitted"), showing.CodeName("words"), **options)
+    call = code_of_call("lx.plots.map", CodeName("fitted"), CodeName("words"), **options)
     code = f"words = {words!r}\nchart = {call}\nframe = chart.frame"
     showing.download(chart.frame, "map", code, key="map")
 
@@ -136,7 +131,7 @@ def show_map() -> None:
 def _color_box(fitted: Embeddings, language: str | None) -> Color | None:
     """A column, two poles, or nothing."""
     columns = {f"by {name}": name for name in choosing.compared_columns(fitted)}
-    chosen = st.selectbox("Color", [NO_COLOR, *columns, POLES], key="color", bind="query-params", width=200)
+    chosen = address.select("Color", [NO_COLOR, *columns, POLES], "color", width=200)
     return address.pole_boxes(fitted, language) if chosen == POLES else columns.get(str(chosen))
 
 

@@ -1,7 +1,9 @@
-"""The page of a word: its neighbors by slice, its frequency, its distances, passages, and its edges in the prior."""
+"""Two pages on a word: its neighbors, frequency, distances, passages and edges in the prior; and its translations."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -12,14 +14,21 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
+from laplex.explorer.loading import CodeName, ask, code_of_call
+from laplex.questions.similarity import translate
 from laplex.reports import choosing, describing
+from laplex.text.periods import in_order
+from laplex.text.tokens import Tokens
 
 CHART_SIZE: dict[str, Any] = {"width": 440, "height": 250}  # pixels
 MAX_LISTS = 24  # slices whose neighbors are shown at once
+MIN_CLUSTERS_OF_WORD = 2  # for a single word, whose interval says how certain it is
+BEST_WORDS = 12
+TABLE_HEIGHT = 35 * (BEST_WORDS + 1) + 3  # pixels
 
 
 def show() -> None:
-    """Draw the page."""
+    """Draw the page of a word."""
     fitted = loading.model()
     showing.heading("Word", "The words that are used like a word show what it means in each slice.")
     with address.controls():
@@ -38,7 +47,7 @@ def show() -> None:
 
 
 def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], k: int) -> None:
-    frame = fitted.neighbors(word, k, language=language, **where)
+    frame, code = ask(fitted, "neighbors", word, k=k, language=language, **where)
     showing.section(f"Words used like “{word}”")
     slices = fitted.chosen(where)
     if len(slices) > MAX_LISTS:
@@ -50,23 +59,44 @@ def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[
             "Faint: a neighbor in all slices. The bar and the number are the cosine similarity. "
             "Click a word to look at it.</p>"
         )
-    columns = list(fitted.columns)
-    keys = {fitted.rows.slices.keys[slice]: slice for slice in slices}
-    shown = frame[[tuple(row) in keys for row in frame[columns].itertuples(index=False)]] if columns else frame
     index = fitted.language(language)
     uses = fitted.counts[index][:, fitted.id(word, index)]
-    counts = {", ".join(key): int(uses[slice]) for key, slice in keys.items()}
-    free = [name for name in columns if name not in where]
+    counts = {fitted.rows.slices.keys[slice]: int(uses[slice]) for slice in slices}
+    free = [name for name in fitted.columns if name not in where]
     ordered = [name for name in free if name in choosing.ordered_columns(fitted)]
-    across = next(iter([*ordered, *free[::-1], *columns[::-1]]), None)
-    groups = showing.neighbors_by_slice(shown, columns, across, counts, language)
-
-    def pick(word: str, _: int) -> None:
-        st.session_state["word"] = word
-
-    showing.grid(groups, key="neighbors", pick=pick)
-    code = showing.code_of_call("fitted.neighbors", word, k=k, language=language, **where)
+    across = next(iter([*ordered, *free[::-1], *fitted.columns[::-1]]), None)
+    groups = neighbors_by_slice(frame, fitted.columns, across, counts, language)
+    showing.grid(groups, key="neighbors", pick=lambda word, _: st.session_state.update(word=word))
     showing.download(frame, f"neighbors {word}", code, key="neighbors")
+
+
+def neighbors_by_slice(
+    frame: pd.DataFrame,
+    columns: Sequence[str],
+    across: str | None,
+    counts: dict[tuple[str, ...], int],
+    language: str | None,
+) -> dict[str, list[dict[str, Any]]]:
+    """The neighbors in each slice: a list for each value of `across`, in a group for each value of other columns.
+
+    `counts` has the slices that are shown, with how often the word occurs in each.
+    """
+    slices = list(frame.groupby(list(columns), sort=False)) if columns else [((), frame)]
+    parts = [(tuple(map(str, key)), part) for key, part in slices if key in counts]
+    places = in_order({key[columns.index(across)] for key, _ in parts}) if across else [""]
+    occurrences = Counter(word for _, part in parts for word in part["neighbor"])
+    marks = {1: "only", len(parts): "all"} if len(parts) > 1 else {}
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for key, part in parts:
+        values = dict(zip(columns, key))
+        place = values.pop(across) if across else ""
+        note = f"{counts[key]:,} uses" if counts[key] else "not used: from the prior"
+        items = showing.similar_words(part, lambda word: marks.get(occurrences[word], ""))
+        # a slice that does not exist leaves its place empty, so that equal values stand below each other
+        empty = [showing.word_list(place, [], language, "no text") for place in places]
+        group = groups.setdefault(", ".join(values.values()), empty)
+        group[places.index(place)] = showing.word_list(place, items, language, note)
+    return groups
 
 
 def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
@@ -74,9 +104,8 @@ def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
         st.caption(f"{fitted.count(word, language):,} occurrences")
         return
     frame = count_frame(fitted, word, language)
-    showing.section(
-        "How often", f"{int(frame['count'].sum()):,} occurrences. The chart has occurrences per million words."
-    )
+    text = f"{int(frame['count'].sum()):,} occurrences. The chart has occurrences per million words."
+    showing.section("How often", text)
     ordered = choosing.ordered_columns(fitted)
     if ordered and len(frame) > 2:
         others = [name for name in fitted.columns if name != ordered[0]]
@@ -110,57 +139,50 @@ def _distance(fitted: Embeddings, word: str, language: str | None) -> None:
         _distance_along(fitted, word, language, groups[0], ordered[0])
     elif groups:
         showing.section("How far apart", f"The distance between the vectors of “{word}” at two values of {groups[0]}.")
-        frame = fitted.distance(word, groups[0], language=language)
+        frame, code = ask(fitted, "distance", word, across=groups[0], language=language)
         chart = plots.bars(frame, y=groups[0], panels=[], width=CHART_SIZE["width"])
         showing.chart(chart, f"Distance of {word}")
-        code = showing.code_of_call("fitted.distance", word, across=groups[0], language=language)
         showing.download(frame, f"distance {word}", code, key="distance")
     elif ordered:
         showing.section("How it changed", f"The similarity of “{word}” to itself at the first {ordered[0]}.")
-        frame = fitted.trajectory(word, along=ordered[0], language=language)
+        frame, code = ask(fitted, "trajectory", word, along=ordered[0], language=language)
         showing.chart(plots.lines(frame, x=ordered[0], **CHART_SIZE), f"Change of {word}")
-        code = showing.code_of_call("fitted.trajectory", word, along=ordered[0], language=language)
         showing.download(frame, f"trajectory {word}", code, key="path")
 
 
 def _distance_along(fitted: Embeddings, word: str, language: str | None, across: str, along: str) -> None:
-    showing.section(
-        f"How far apart, by {along}",
-        f"The distance between the vectors of “{word}” at two values of {across}. Higher: used more differently.",
-    )
+    text = f"The distance between the vectors of “{word}” at two values of {across}. Higher: used more differently."
+    showing.section(f"How far apart, by {along}", text)
     options: dict[str, Any] = {"across": across, "along": along, "language": language}
+    tokens = loading.text(fitted)
     label = "With intervals (takes a while the first time)"
-    if loading.text() is not None and st.toggle(label, key="intervals", bind="query-params"):
-        cluster = address.cluster_box(across, "distance_cluster")
-        options |= {"interval": loading.INTERVAL, "cluster": cluster, "min_clusters": loading.MIN_CLUSTERS_OF_WORD}
+    if isinstance(tokens, Tokens) and st.toggle(label, key="intervals", bind="query-params"):
+        cluster = address.cluster_box(fitted, tokens, across, "distance_cluster")
+        options |= {"interval": loading.INTERVAL, "cluster": cluster, "min_clusters": MIN_CLUSTERS_OF_WORD}
         with st.spinner("Reading the text to estimate how certain that is …"):
-            frame = loading.ask("distance", word, **options)
+            frame, code = ask(fitted, "distance", word, **options)
         measured = "estimate"
         st.caption("Estimates without sampling noise, with 90% intervals. Zero: no difference beyond chance.")
         if missing := list(dict.fromkeys(frame.loc[frame["estimate"].isna(), along].astype(str))):
-            st.caption(
-                showing.escape_markdown(f"Nothing for {', '.join(missing)}: too few speakers use the word there.")
-            )
+            text = f"Nothing for {', '.join(missing)}: too few speakers use the word there."
+            st.caption(showing.escape_markdown(text))
             if len(missing) == frame[along].nunique():
                 return
     else:
-        frame, measured = fitted.distance(word, **options), "distance"
+        (frame, code), measured = ask(fitted, "distance", word, **options), "distance"
     shown = frame.drop(columns=["n", "clusters_one", "clusters_two"], errors="ignore")
     color = across if shown[across].nunique() > 1 else None
     chart = plots.lines(shown, x=along, y=measured, color=color, **CHART_SIZE)
     showing.chart(chart, f"Distance of {word} by {along}")
-    showing.download(
-        frame, f"distance {word}", showing.code_of_call("fitted.distance", word, **options), key="distance"
-    )
+    showing.download(frame, f"distance {word}", code, key="distance")
 
 
 def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
-    tokens = loading.text()
-    showing.section(
-        "In the text", "Passages with words that are typical of its use in that slice. Rare words are left out."
-    )
-    if tokens is None:
-        st.caption(showing.escape_markdown(f"Not here: {loading.missing_text()}"))
+    tokens = loading.text(fitted)
+    text = "Passages with words that are typical of its use in that slice. Rare words are left out."
+    showing.section("In the text", text)
+    if not isinstance(tokens, Tokens):
+        st.caption(showing.escape_markdown(f"Not here: {tokens}"))
         return
     index = fitted.language(language)
     uses = fitted.counts[index][:, fitted.id(word, index)]
@@ -170,16 +192,15 @@ def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
     name = max(slices, key=lambda name: int(uses[slices[name]]))
     if len(slices) > 1:
         names = list(slices)
-        name = st.selectbox("Slice", names, index=names.index(name), key="passages", bind="query-params", width=260)
-    slice = slices[name]
-    passages = loading.typical_passages(fitted, tokens, word, slice, index)
+        name = address.select("Slice", names, "passages", names.index(name), 260)
+    passages = loading.typical_passages(fitted, tokens, word, slices[name], index)
     lines = [
         f'<p class="passage">{escape(passage.left)} <mark>{escape(passage.word)}</mark> {escape(passage.right)}</p>'
         for passage in passages
     ]
     st.html("".join(lines))
-    arguments = (showing.CodeName("fitted"), showing.CodeName("tokens_of(fitted)"), word)
-    call = showing.code_of_call("typical_passages", *arguments, slice=slice, language=index)
+    arguments = (CodeName("fitted"), CodeName("tokens_of(fitted)"), word)
+    call = code_of_call("typical_passages", *arguments, slice=slices[name], language=index)
     code = "import pandas as pd\n\nfrom laplex.explorer.loading import typical_passages\n"
     code += f"from laplex.fitting.provenance import tokens_of\n\nframe = pd.DataFrame({call})"
     showing.download(pd.DataFrame(passages), f"passages {word}", code, key="passages")
@@ -194,7 +215,52 @@ def _prior(fitted: Embeddings, word: str, language: str | None, where: dict[str,
             chart = plots.graph(fitted, word, language=language, **where)
             showing.chart(chart, f"{word} in the graph of the prior")
             st.caption("Vectors that the prior assumes to be alike. The wider a line, the stronger the assumption.")
-            call = showing.code_of_call("lx.plots.graph", showing.CodeName("fitted"), word, language=language, **where)
+            call = code_of_call("lx.plots.graph", CodeName("fitted"), word, language=language, **where)
             showing.download(chart.frame, f"graph {word}", f"frame = {call}.frame", key="edges")
         except LaplexError as error:
             st.caption(showing.escape_markdown(str(error)))
+
+
+def show_languages() -> None:
+    """Draw the page of translations: the nearest words of another language by CSLS, and the words around both."""
+    fitted = loading.model()
+    showing.heading("Languages", "The words of another language that are nearest to a word, and the words around both.")
+    with address.controls():
+        language = str(address.language_box(fitted, label="From"))
+        target = str(address.select("To", [name for name in fitted.languages if name != language], "to"))
+        word = address.word_box(fitted, language, key="said")
+        where = address.slice_boxes(fitted, every=False)
+    frame = translate(fitted, word, language, target, BEST_WORDS, **where)
+    left, right = st.columns([6, 5], gap="large")
+    with left:
+        showing.section(
+            f"“{word}” in {target}",
+            "Ordered by CSLS: twice the cosine, less the mean cosine of each of the two words with its ten nearest in "
+            "the other language, so that words near to everything come later. Rank: the place by the cosine alone.",
+        )
+        labels = {"neighbor": target, "csls": "CSLS", "similarity": "cosine"}
+        showing.table(frame.drop(columns=[*fitted.columns, "word"]), height=TABLE_HEIGHT, **labels)
+        call = code_of_call("translate", CodeName("fitted"), word, language, target, k=BEST_WORDS, **where)
+        code = f"from laplex.questions.similarity import translate\n\nframe = {call}"
+        showing.download(frame, f"translations {word}", code, key="said")
+    with right:
+        _surroundings(fitted, {language: word, target: str(frame["neighbor"].iloc[0])}, where)
+
+
+def _surroundings(fitted: Embeddings, words: dict[str, str], where: dict[str, Any]) -> None:
+    """The neighbors of a word and of its translation, by language."""
+    showing.section("The words around both", "Each in its own language. Click a word to translate it.")
+    languages = list(words)
+    frames, lists, calls = [], [], []
+    for language, word in words.items():
+        frame, call = ask(fitted, "neighbors", word, k=BEST_WORDS, language=language, **where)
+        frames.append(frame.assign(language=language))
+        lists.append(showing.word_list(word, showing.similar_words(frame), language, language))
+        calls.append(call)
+
+    def pick(word: str, place: int) -> None:
+        st.session_state.update(said=word, language=languages[place], to=languages[1 - place])
+
+    showing.grid({"": lists}, key="around", pick=pick)
+    code = f"import pandas as pd\n\nframe = pd.concat([\n    {calls[0]},\n    {calls[1]},\n])"
+    showing.download(pd.concat(frames), f"around {words[languages[0]]}", code, key="around")
