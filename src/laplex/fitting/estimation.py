@@ -18,7 +18,7 @@ from laplex.errors import InputError, LaplexError
 from laplex.fitting.training import Training
 from laplex.model.objective import HeldOutDocuments, log_likelihood, log_prior
 from laplex.model.problem import Problem
-from laplex.runtime.checkpoint import Checkpoint, LastGood, Position
+from laplex.runtime.checkpoint import Checkpoint, Position
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
 
@@ -154,7 +154,6 @@ class _StochasticRun:
         self.arrays = self.state.arrays  # of the first epoch's state, in whose memory later ones are
         folder = self.training.checkpoint if communicator().rank == 0 else None
         self.checkpoint = Checkpoint(folder, estimation.identity, self.quiet)
-        self.last_good = LastGood(self.checkpoint)
         self.position = self._resume()
         if self.rotation and self.position.history:
             self.state, problem = self.rotation.joined(self.state), self.problem
@@ -200,7 +199,7 @@ class _StochasticRun:
         likelihood = self.position.totals[1]
         if not (math.isfinite(likelihood) and np.isfinite(self.state.accumulator).all()):
             assert self.training.rate is not None
-            theta = self.last_good.take((self.problem.parameters, self.problem.dimensions))
+            theta = self.checkpoint.last_good(self.problem.parameters, self.problem.dimensions)
             raise DivergedError(self.training.rate, theta, self.position.history)
 
     def _finish_epoch(self) -> None:
@@ -217,7 +216,7 @@ class _StochasticRun:
         record |= {"rotated": is_first} if self.rotation else {}
         record |= {"sent": communicator().bytes_sent} if communicator().size > 1 else {}
         self.position = Position([*position.history, record])
-        self.last_good.keep(self.state.memory)
+        self.checkpoint.keep_copy(self.state.memory)
 
     def _is_stale(self) -> bool:
         """Whether the held-out likelihood has not risen for `patience` epochs, not counting that before a rotation."""
