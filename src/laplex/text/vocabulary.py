@@ -15,7 +15,7 @@ import re
 import secrets
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import repeat
@@ -88,14 +88,14 @@ def _function_identity(function: object) -> str:
     A closure, a function that uses an object without a plain form, or another callable gets a new identity each time,
     so that nothing stale is ever reused from the cache.
     """
-    if isinstance(function, FunctionType) and function.__closure__ is None:
-        try:
-            text = repr(_as_data(function, function.__module__, ()))
-        except (TypeError, RecursionError):
-            return secrets.token_hex(16)
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
-        return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
-    return secrets.token_hex(16)
+    if not isinstance(function, FunctionType):
+        return secrets.token_hex(16)
+    try:
+        text = repr(_as_data(function, function.__module__, ()))
+    except (TypeError, RecursionError):
+        return secrets.token_hex(16)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+    return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
 
 
 def _as_data(value: Any, module: str, outer: tuple[object, ...]) -> Any:
@@ -153,7 +153,11 @@ class Vocabulary:
         if len(words) != len(counts):
             raise ValueError(f"{len(words)} words, {len(counts)} counts")
         self.words = tuple(words)
-        _check_encodable(self.words)
+        try:
+            "".join(words).encode()
+        except UnicodeEncodeError as error:  # half characters (surrogates), which no table, file or terminal can hold
+            word = next(word for word in words if error.object[error.start] in word)
+            raise InputError(f"the word {word!r} holds half a character (a surrogate): leave it out") from None
         if len(set(self.words)) < len(self.words):
             repeated = next(word for word, count in Counter(self.words).items() if count > 1)
             raise InputError(f'the word "{repeated}" is there more than once: a vocabulary has each word once')
@@ -189,7 +193,7 @@ class Vocabulary:
             words: The words, known or not.
 
         Returns:
-            (n) Their ids, −1 for words that are not in the vocabulary.
+            Their ids, −1 for words that are not in the vocabulary.
         """
         return np.fromiter(map(self._ids.get, words, repeat(-1)), np.int64, len(words))
 
@@ -241,24 +245,3 @@ class Vocabulary:
         weights: NDArray[np.float64] = self.counts.astype(np.float64) ** power
         weights /= weights.sum()
         return weights
-
-
-def _check_encodable(words: Sequence[str]) -> None:
-    """Refuse half characters (surrogates), which a str can hold but no table, file or terminal."""
-    try:
-        "".join(words).encode()
-    except UnicodeEncodeError as error:
-        word = next(word for word in words if error.object[error.start] in word)
-        raise InputError(f"the word {word!r} holds half a character (a surrogate): leave it out") from None
-
-
-def choose(
-    words: pl.DataFrame, *, min_count: int, max_words: int | None = None, keep: Collection[str] = ()
-) -> pl.DataFrame:
-    """The rows of `words` (columns "word" and "count") that enter a vocabulary, most frequent first.
-
-    They are the `max_words` most frequent words that occur at least `min_count` times, and those in `keep` that occur.
-    """
-    ranked = words.filter(pl.col("count") > 0).sort("count", "word", descending=[True, False])
-    frequent = (pl.col("count") >= min_count) & (pl.row_index() < (max_words or len(ranked)))
-    return ranked.filter(frequent | pl.col("word").is_in(list(keep)))
