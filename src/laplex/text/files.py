@@ -30,7 +30,6 @@ MAX_DOCUMENT_BYTES = 1 << 25  # in a compressed file
 MAX_PAGE_BYTES = 1 << 30  # of a Parquet file, decompressed; usual are a million
 MAX_PAGE_HEADER_BYTES = 1 << 26
 MAX_VALUES_PER_BYTE, MIN_VALUES_ALLOWED = 100, 10**7  # of a Parquet column, by the size of the file
-MAX_DEPTH = 32  # of Thrift structs and lists
 
 # Fields of Parquet's metadata, which Thrift numbers
 _ROW_GROUPS = 4  # of the file
@@ -125,7 +124,7 @@ def check_parquet(path: Path) -> None:
 
     Whatever cannot be parsed here (encrypted files, say) is left for Polars to judge.
     """
-    with open(path, "rb") as file, suppress(IndexError, KeyError, TypeError, AttributeError, OverflowError):
+    with open(path, "rb") as file, suppress(LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         size = file.seek(0, 2)
         file.seek(max(size - 8, 0))
         length = int.from_bytes(file.read(4), "little")
@@ -165,17 +164,15 @@ class _Thrift:
         self._file, self.place, self._end = file, place, end
         file.seek(place)
 
-    def struct(self, depth: int = 0) -> dict[int, Any]:
+    def struct(self) -> dict[int, Any]:
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._signed()
-            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
+            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15)
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            raise TypeError("too deep")
+    def _value(self, kind: int) -> Any:
         if kind in (1, 2, 3):  # booleans in lists, and bytes
             return self._byte()
         if kind in (4, 5, 6):  # integers
@@ -185,9 +182,9 @@ class _Thrift:
         if kind in (9, 10):  # lists and sets
             head = self._byte()
             count = head >> 4 if head >> 4 < 15 else self._varint()
-            return [self._value(head & 15, depth + 1) for _ in range(min(count, self._end))]
+            return [self._value(head & 15) for _ in range(min(count, self._end))]
         if kind == 12:
-            return self.struct(depth + 1)
+            return self.struct()
         raise TypeError("an unknown type")
 
     def _read(self, length: int) -> bytes:
