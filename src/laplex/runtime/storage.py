@@ -84,10 +84,7 @@ def save(
         old = _current_arrays(folder)
         with shared_lock(folder) as try_exclusive:
             # both files are written completely before either appears, the arrays first
-            with (
-                atomic_file(folder, lambda: MANIFEST) as manifest,
-                atomic_file(folder, lambda: name) as file,
-            ):
+            with atomic_file(folder, lambda: MANIFEST) as manifest, atomic_file(folder, lambda: name) as file:
                 digest, size = _write_arrays(file, arrays)
                 name = f"arrays-{digest}.safetensors"
                 described = {"file": name, "bytes": size}

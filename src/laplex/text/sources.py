@@ -1,6 +1,8 @@
 """Sources of documents: files, frames, or any iterable of dicts that can be read again.
 
-A source gives its rows in batches, with only the columns asked for, so that a corpus is never complete in memory.
+A source has a name for messages and the names of its columns. It gives its rows in batches, any number of times and
+with only the columns asked for, so that a corpus is never complete in memory, and an identity: a string that is equal
+for sources with the same rows in these columns.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ import glob
 import hashlib
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,43 +41,7 @@ class DocumentBatch:
             )
 
 
-class Source(ABC):
-    """Rows with named columns that can be read any number of times."""
-
-    name: str
-    columns: tuple[str, ...]
-
-    @abstractmethod
-    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
-        """The rows in their order, with these columns only."""
-
-    @abstractmethod
-    def identity(self, columns: Sequence[str]) -> str:
-        """A string that is equal for sources with the same rows."""
-
-
-def source_of(source: Any, *, encoding: str, documents: str) -> Source:
-    """The source for what a user passed to `read`."""
-    if isinstance(source, (str, os.PathLike)):
-        return Files([source], encoding, documents)
-    if isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source):
-        return Frame(source)
-    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
-        if iter(source) is source:
-            raise InputError(
-                f"a {type(source).__name__} can be read only once: pass a list of dicts, "
-                "or an object whose __iter__ starts anew each time"
-            )
-        if isinstance(source, Sequence) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
-            return Files(source, encoding, documents)
-        return Documents(source)
-    raise InputError(
-        f"cannot read a corpus from {type(source).__name__}: pass a path, a pandas, polars or Arrow frame, "
-        "or a list of dicts"
-    )
-
-
-class Files(Source):
+class Files:
     """One or more files of one format."""
 
     def __init__(self, sources: Iterable[str | os.PathLike[str]], encoding: str, documents: str = "lines") -> None:
@@ -102,7 +67,7 @@ class Files(Source):
         return json.dumps([self._format.identity, stamps])
 
 
-class Frame(Source):
+class Frame:
     """A pandas, polars or Arrow frame in memory, or a polars LazyFrame."""
 
     def __init__(self, frame: Any) -> None:
@@ -141,7 +106,7 @@ class Frame(Source):
         return f"{types} {_digest(batch.frame for batch in self.batches(columns))}"
 
 
-class Documents(Source):
+class Documents:
     """Dicts, from anything that can be iterated over again: a list, or an object whose __iter__ starts anew."""
 
     def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -175,6 +140,30 @@ class Documents(Source):
         self._known_digest = None
         self._known_digest = _digest(batch.frame for batch in self.batches(columns))
         return self._known_digest
+
+
+Source = Files | Frame | Documents
+
+
+def source_of(source: Any, *, encoding: str, documents: str) -> Source:
+    """The source for what a user passed to `read`."""
+    if isinstance(source, (str, os.PathLike)):
+        return Files([source], encoding, documents)
+    if isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source):
+        return Frame(source)
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
+        if iter(source) is source:
+            raise InputError(
+                f"a {type(source).__name__} can be read only once: pass a list of dicts, "
+                "or an object whose __iter__ starts anew each time"
+            )
+        if isinstance(source, Sequence) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+            return Files(source, encoding, documents)
+        return Documents(source)
+    raise InputError(
+        f"cannot read a corpus from {type(source).__name__}: pass a path, a pandas, polars or Arrow frame, "
+        "or a list of dicts"
+    )
 
 
 def _stat(path: Path) -> os.stat_result:

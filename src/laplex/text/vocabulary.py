@@ -46,9 +46,8 @@ class Tokenizer:
         elif rule is not None and not callable(rule):
             raise InputError(f"a tokenizer is a regular expression or a function, not {type(rule).__name__}")
         self.lowercase = lowercase
-        self._pattern = rule if isinstance(rule, str) else WORDS
-        self._function = rule if callable(rule) else None
-        self.identity = f"{lowercase} {_function_identity(rule) if callable(rule) else self._pattern}"
+        self._rule = WORDS if rule is None else rule
+        self.identity = f"{lowercase} {_function_identity(rule) if callable(rule) else self._rule}"
 
     def split(self, texts: pl.Series) -> pl.Series:
         """A list of words for each text. Of texts that are lists of words already, only empty words are dropped."""
@@ -56,26 +55,26 @@ class Tokenizer:
             return _without_empty(texts)
         if self.lowercase:
             texts = texts.str.to_lowercase()
-        if self._function is not None:
-            return pl.Series([self._call(text) for text in texts], dtype=pl.List(pl.String))
-        words = texts.str.extract_all(self._pattern)
-        return words if self._pattern == WORDS else _without_empty(words)
+        if not isinstance(self._rule, str):
+            return pl.Series([_words_by(self._rule, text) for text in texts], dtype=pl.List(pl.String))
+        words = texts.str.extract_all(self._rule)
+        return words if self._rule == WORDS else _without_empty(words)
 
     def counts(self, texts: pl.Series) -> pl.Series:
         """The number of words of each text."""
-        if self._function is None and self._pattern == WORDS and texts.dtype == pl.String:
+        if self._rule == WORDS and texts.dtype == pl.String:
             return (texts.str.to_lowercase() if self.lowercase else texts).str.count_matches(WORDS)
         return self.split(texts).list.len()
 
-    def _call(self, text: str) -> list[str]:
-        assert self._function is not None
-        result = self._function(text)
-        words = [] if isinstance(result, str) else list(result)
-        if isinstance(result, str) or not all(isinstance(word, str) for word in words):
-            raise InputError(
-                f"the tokenizer must return a list of strings; for {text[:40]!r} it returned {repr(result)[:80]}"
-            )
-        return [word for word in words if word]
+
+def _words_by(function: Callable[[str], Iterable[str]], text: str) -> list[str]:
+    result = function(text)
+    words = [] if isinstance(result, str) else list(result)
+    if isinstance(result, str) or not all(isinstance(word, str) for word in words):
+        raise InputError(
+            f"the tokenizer must return a list of strings; for {text[:40]!r} it returned {repr(result)[:80]}"
+        )
+    return [word for word in words if word]
 
 
 def _without_empty(words: pl.Series) -> pl.Series:
@@ -107,12 +106,10 @@ def _as_data(value: Any, module: str, outer: tuple[object, ...]) -> Any:
         return value
     if isinstance(value, re.Pattern):
         return [value.pattern, value.flags]
-    if isinstance(value, (list, tuple)):
-        return [_as_data(item, module, outer) for item in value]
+    if isinstance(value, (list, tuple, dict)):
+        return [_as_data(item, module, outer) for item in (value.items() if isinstance(value, dict) else value)]
     if isinstance(value, (set, frozenset)):
         return sorted(repr(_as_data(item, module, outer)) for item in value)
-    if isinstance(value, dict):
-        return [_as_data(item, module, outer) for item in value.items()]
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, CodeType):
