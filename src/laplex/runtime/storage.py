@@ -5,14 +5,9 @@ the old arrays are deleted. A kill at any moment leaves the old object or the ne
 same object do not disturb each other. A folder from an untrusted source cannot make laplex read outside of it, wait
 for a pipe or parse JSON without end.
 
-The arrays have the safetensors layout:
-
-    8 bytes      the length of the header
-    the header   JSON: the type, the shape and the place of each array
-    the arrays   one after the other, without gaps or overlaps
-
-It is written and read here rather than by the safetensors library because that holds whole arrays in memory, both when
-it writes and when it reads; the tests read these files with the library.
+The arrays have the safetensors layout: 8 bytes with the length of the header, the header (JSON: the type, the shape and
+the place of each array), and the arrays without gaps or overlaps. It is written and read here because the safetensors
+library holds whole arrays in memory; the tests read these files with the library.
 """
 
 from __future__ import annotations

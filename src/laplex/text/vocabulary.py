@@ -1,9 +1,6 @@
 """Words: how a text is split into them, and the vocabulary of a language.
 
 By default a text is split as in the paper: lower case, runs of letters and digits, accents kept, all else dropped.
-Scripts without spaces between words (Chinese, Japanese, Thai, ...) are to be split before by a tool for that language:
-pass the column of lists as `text`.
-
 Word ids run from the most frequent word down, ties by the alphabet, so that the same text always gives the same ids.
 V words.
 """
@@ -84,8 +81,7 @@ def _without_empty(words: pl.Series) -> pl.Series:
 def _function_identity(function: object) -> str:
     """A string that is the same for the same function in every run: its code and the values of the names in it.
 
-    A closure, a function that uses an object without a plain form, or another callable gets a new identity each time,
-    so that nothing stale is ever reused from the cache.
+    A callable without such a form (a closure, say) gets a new identity each time, so that no stale cache is reused.
     """
     if not isinstance(function, FunctionType):
         return secrets.token_hex(16)
