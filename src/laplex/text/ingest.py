@@ -48,29 +48,8 @@ def spans(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-class _Codes:
-    """A column of strings as integer codes, numbered in the order in which they appear."""
-
-    def __init__(self) -> None:
-        self.code: dict[str, int] = {}
-        self.batches: list[NDArray[np.int32]] = []
-
-    def add(self, column: pl.Series) -> NDArray[np.int32]:
-        values = column.unique(maintain_order=True).to_list()
-        known = [self.code.setdefault(value, len(self.code)) for value in values]
-        codes = column.replace_strict(values, known, return_dtype=pl.Int32) if values else column.cast(pl.Int32)
-        self.batches.append(codes.to_numpy())
-        return self.batches[-1]
-
-    def sorted(self) -> tuple[list[str], NDArray[np.int32]]:
-        """The values of all ranks in order, and the index of each row's value among them."""
-        for data in communicator().allgather(json.dumps(list(self.code)).encode("utf-8", "surrogatepass")):
-            for value in json.loads(data.decode("utf-8", "surrogatepass")):
-                self.code.setdefault(value, len(self.code))
-        values = in_order(self.code)
-        index = np.empty(len(values), np.int32)
-        index[[self.code[value] for value in values]] = np.arange(len(values))
-        return values, index[np.concatenate(self.batches)] if self.batches else np.empty(0, np.int32)
+def _new_categories() -> pl.Categorical:
+    return pl.Categorical(pl.Categories.random())
 
 
 class _CorpusReader:
@@ -78,15 +57,14 @@ class _CorpusReader:
 
     def __init__(self, corpus: Corpus, file: BinaryIO) -> None:
         self.corpus, self.file = corpus, file
-        self._categories = pl.Categorical(pl.Categories.random())
+        self._categories = _new_categories()
         # Polars forgets the numbers of categories when the last column that uses them is deleted
         self._keep_categories = pl.Series([""], dtype=self._categories)
         self._known = np.zeros(1 << 16, bool)
         self.words: list[pl.DataFrame] = []  # "number" and "word"
-        self.counts: defaultdict[int, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))
+        self.counts: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))  # by language
         self.lengths: list[NDArray[np.int64]] = []
-        self.languages = _Codes()
-        self.columns = {name: _Codes() for name in corpus.columns}
+        self._values = {name: pl.Series([], dtype=_new_categories()) for name in (LANGUAGE, *corpus.columns)}
         self.documents = self.tokens = 0
 
     def read(self, threads: int, quiet: bool) -> None:
@@ -123,12 +101,12 @@ class _CorpusReader:
         """Add a batch that was split. Called in one thread, in the order of the batches."""
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
-        languages = self.languages.add(frame[LANGUAGE])
-        for name, codes in self.columns.items():
-            codes.add(frame[name])
-        for language in np.unique(languages).tolist():
-            one_language = len(self.languages.code) == 1
-            inside = numbers if one_language else numbers[np.repeat(languages == language, lengths)]
+        for name, values in self._values.items():
+            values.append(frame[name].cast(values.dtype))
+        languages = frame[LANGUAGE].unique().to_list()
+        for language in languages:
+            documents = (frame[LANGUAGE] == language).to_numpy()
+            inside = numbers if len(languages) == 1 else numbers[np.repeat(documents, lengths)]
             before = self.counts[language]
             self.counts[language] = np.bincount(inside, minlength=len(before))
             self.counts[language][: len(before)] += before
@@ -163,9 +141,20 @@ class _CorpusReader:
             empty = ", ".join(map(str, np.flatnonzero(tokens == 0)))
             raise InputError(f"there is no text for rank {empty} of {len(tokens)}: start fewer processes")
 
+    def codes(self, column: str) -> tuple[list[str], NDArray[np.int32]]:
+        """The values of a column in all ranks, in order, and the index of each document's value among them."""
+        unique = self._values[column].unique(maintain_order=True)
+        numbers, here = unique.to_physical().to_numpy(), unique.cast(pl.String).to_list()
+        parts = communicator().allgather(json.dumps(here).encode())
+        values = in_order({value: None for part in parts for value in json.loads(part)})
+        place = {value: i for i, value in enumerate(values)}
+        index = np.zeros(int(numbers.max()) + 1, np.int32)
+        index[numbers] = [place[value] for value in here]
+        return values, index[self._values[column].to_physical().to_numpy()]
+
     def word_counts(self, words: pl.DataFrame, language: str) -> pl.DataFrame:
         """word, count: those of `words` that a language has and how often they occur, in all ranks."""
-        counts = self.counts[self.languages.code[language]]
+        counts = self.counts[language]
         words = words.filter(pl.col("number") < len(counts))
         counted = words.select("word", pl.Series("count", counts[words["number"].to_numpy()], pl.Int64))
         if communicator().size == 1:
@@ -196,7 +185,7 @@ def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, 
 
 def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> None:
     """Choose the vocabularies, turn word numbers into ids and save everything."""
-    languages, language_of = reader.languages.sorted()
+    languages, language_of = reader.codes(LANGUAGE)
     words = pl.concat(reader.words)
     arrays: dict[str, NDArray[Any] | storage.Stream] = {"languages": language_of}
     ids = np.full((len(languages), max(map(len, reader.counts.values()))), -1, np.int32)
@@ -206,8 +195,8 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         ids[i, numbered["number"].to_numpy()] = numbered["id"].to_numpy()
         arrays[f"counts/{i}"] = chosen["count"].to_numpy()
         arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(chosen["word"].to_list())
-    for name, codes in reader.columns.items():
-        values, arrays[f"codes/{name}"] = codes.sorted()
+    for name in reader.corpus.columns:
+        values, arrays[f"codes/{name}"] = reader.codes(name)
         arrays[f"values/{name}/text"], arrays[f"values/{name}/starts"] = storage.pack(values)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(reader.lengths))])
     ends = [np.zeros(1, np.int64)]  # of the documents, counting the words in the vocabulary only
@@ -218,7 +207,7 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
     arrays["offsets"] = np.concatenate(ends)
     arrays["ids"] = storage.Stream(np.dtype(np.int32), (int(ends[-1][-1]),), pieces)
     described = settings | {
-        "columns": list(reader.columns),
+        "columns": list(reader.corpus.columns),
         "languages": languages,
         "sources": reader.corpus.sources,
         "tokens_read": reader.tokens,

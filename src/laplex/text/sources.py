@@ -44,8 +44,7 @@ class DocumentBatch:
 class Files:
     """One or more files of one format."""
 
-    def __init__(self, sources: Iterable[str | os.PathLike[str]], encoding: str, documents: str = "lines") -> None:
-        sources = list(sources)
+    def __init__(self, sources: Sequence[str | os.PathLike[str]], encoding: str, documents: str = "lines") -> None:
         self.paths = [path for source in sources for path in _expand(source)]
         self.name = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files"
         self._format = formats.format_of(self.paths, encoding, documents)
@@ -84,15 +83,15 @@ class Frame:
     def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
         first = 1
         with input_errors(self.name):
-            for frame in self._pandas_frames(columns) if self._is_pandas else self._polars_frames(columns):
+            for frame in self._frames(columns):
                 share = (first - 1 + len(frame)) / len(self._frame) if self._is_pandas else None
                 yield DocumentBatch(frame, self.name, first, share)
                 first += len(frame)
 
-    def _polars_frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        return formats.in_batches(self._frame.select(by_name(*columns)))
-
-    def _pandas_frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    def _frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        if not self._is_pandas:
+            yield from formats.in_batches(self._frame.select(by_name(*columns)))
+            return
         for start in range(0, len(self._frame), formats.MAX_BATCH_ROWS):
             piece = self._frame.iloc[start : start + formats.MAX_BATCH_ROWS]
             yield pl.DataFrame({name: _from_pandas(name, piece[_label(piece, name)]) for name in columns})
