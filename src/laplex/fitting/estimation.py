@@ -26,7 +26,7 @@ from laplex.model.model import GENSIM_NAMES, Model
 from laplex.model.objective import HeldOutDocuments, log_likelihood, log_prior
 from laplex.model.problem import Problem, make_problem
 from laplex.model.rows import Rows
-from laplex.runtime.checkpoint import Checkpoint, LastGood, Position
+from laplex.runtime.checkpoint import Checkpoint, Position
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
@@ -236,7 +236,6 @@ class _StochasticRun:
         self.arrays = self.state.arrays  # of the first epoch's state, in whose memory later ones are
         folder = self.training.checkpoint if communicator().rank == 0 else None
         self.checkpoint = Checkpoint(folder, estimation.identity, self.quiet)
-        self.last_good = LastGood(self.checkpoint)
         self.position = self._resume()
         if self.rotation and self.position.history:
             self.state, problem = self.rotation.joined(self.state), self.problem
@@ -280,7 +279,7 @@ class _StochasticRun:
         position.seconds += time.monotonic() - started
         self.engine.pull()
         if not (math.isfinite(position.totals[1]) and np.isfinite(self.state.accumulator).all()):
-            theta = self.last_good.take((self.problem.parameters, self.problem.dimensions))
+            theta = self.checkpoint.last_good(self.problem.parameters, self.problem.dimensions)
             last_good = None if theta is None else self.estimation.embeddings(theta, position.history)
             raise DivergedError(training.rate, last_good)
 
@@ -298,7 +297,7 @@ class _StochasticRun:
         record |= {"rotated": is_first} if self.rotation else {}
         record |= {"sent": communicator().bytes_sent} if communicator().size > 1 else {}
         self.position = Position([*position.history, record])
-        self.last_good.keep(self.state.memory)
+        self.checkpoint.keep_copy(self.state.memory)
 
     def _is_stale(self) -> bool:
         """Whether the held-out likelihood has not risen for `patience` epochs, not counting that before a rotation."""

@@ -34,15 +34,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     path = Path(path)
     if path.is_dir():
         raise StorageError(f'"{path}" is a folder: give the name of a file')
-    try:
-        with atomic_file(path.parent, lambda: path.name) as file:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile("", "wb", 6, file, 0) as compressed:
-                    yield compressed  # type: ignore[misc]
-            else:
-                yield file
-    except OSError as error:
-        raise StorageError(f'cannot write "{path}": {error.strerror or error}; nothing was changed there') from error
+    with write_errors(path), atomic_file(path.parent, lambda: path.name) as file:
+        if path.suffix.lower() == ".gz":
+            with gzip.GzipFile("", "wb", 6, file, 0) as compressed:
+                yield compressed  # type: ignore[misc]
+        else:
+            yield file
 
 
 @contextmanager
@@ -75,18 +72,18 @@ def atomic_file(folder: Path, name: Callable[[], str]) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def write_errors(folder: Path) -> Iterator[None]:
-    """Turn an OSError into a StorageError, and remove the folder again if it is new and still empty."""
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError into a StorageError; remove `path` again if it is a folder that is new and still empty."""
     existed = True
     try:
-        existed = folder.exists()
+        existed = path.exists()
         yield
     except OSError as error:
-        raise StorageError(f'cannot write "{folder}": {error.strerror or error}; nothing was changed there') from error
+        raise StorageError(f'cannot write "{path}": {error.strerror or error}; nothing was changed there') from error
     finally:
         if not existed:
             with suppress(OSError):
-                folder.rmdir()  # fails if it is not empty
+                path.rmdir()  # fails for a file, and for a folder that is not empty
 
 
 @contextmanager

@@ -1,13 +1,12 @@
-"""The state of a run: saved so that an interrupted run can resume, and kept for a run that diverges.
-
-P parameters, D dimensions.
-"""
+"""The state of a run: saved so that an interrupted run can resume, and kept for a run that diverges."""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,19 +46,20 @@ class Position:
 
 
 class Checkpoint:
-    """A folder with the state of a run. Without a folder nothing is saved."""
+    """A folder with the state of a run; without a folder nothing is saved. Small parameters are copied as well."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, identity: dict[str, Any], quiet: bool) -> None:
         self._folder = folder
         self._identity = identity
         self._quiet = quiet
+        self._copy: NDArray[np.float32] | None = None
 
     def resume(self, state: Mapping[str, NDArray[Any]]) -> Position:
         """Copy the state of an interrupted run of the same identity, if there is one, into these arrays."""
         if self._folder is None or not storage.exists(self._folder):
             return Position()
         saved = storage.load(self._folder, "checkpoint")
-        if saved.settings.get("identity") != storage.as_json(self._identity):
+        if saved.settings.get("identity") != json.loads(json.dumps(self._identity)):
             raise InputError(
                 f'"{Path(self._folder)}" is the checkpoint of another model, text or training: name another folder'
             )
@@ -82,36 +82,17 @@ class Checkpoint:
             settings = {"identity": self._identity, "position": position.to_json()}
             storage.save(self._folder, "checkpoint", settings, dict(state))
 
-    def saved_array(self, name: str) -> NDArray[Any] | None:
-        """An array of the state that was saved last, None before the first complete epoch or if it is damaged."""
-        if self._folder is None:
-            return None
-        try:
-            saved = storage.load(self._folder, "checkpoint")
-        except StorageError:
-            return None
-        return saved.arrays.get(name) if saved.settings["position"]["history"] else None
-
-
-class LastGood:
-    """The parameters of a run before it diverged.
-
-    Those of up to `MAX_COPY_BYTES` are copied after every epoch, which takes milliseconds. Larger ones are read back
-    from the checkpoint, if the run has one.
-    """
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self._checkpoint = checkpoint
-        self._copy: NDArray[np.float32] | None = None
-
-    def keep(self, theta: NDArray[np.float32]) -> None:
-        """Keep the parameters (rows, padded dimensions) after an epoch."""
+    def keep_copy(self, theta: NDArray[np.float32]) -> None:
+        """Copy the parameters (rows, padded dimensions) after an epoch, unless that takes more than milliseconds."""
         if theta.nbytes <= MAX_COPY_BYTES:
-            if self._copy is None:
-                self._copy = np.empty_like(theta)
+            self._copy = np.empty_like(theta) if self._copy is None else self._copy
             np.copyto(self._copy, theta)
 
-    def take(self, shape: tuple[int, int]) -> NDArray[np.float32] | None:
-        """(P, D) The parameters without padding, if there are any."""
-        kept = self._copy if self._copy is not None else self._checkpoint.saved_array("theta")
-        return None if kept is None else np.array(kept[: shape[0], : shape[1]])
+    def last_good(self, parameters: int, dimensions: int) -> NDArray[np.float32] | None:
+        """The parameters after the last epoch without padding, copied or saved, if there are any."""
+        theta = self._copy
+        if theta is None and self._folder is not None:
+            with suppress(StorageError):
+                saved = storage.load(self._folder, "checkpoint")
+                theta = saved.arrays.get("theta") if saved.settings["position"]["history"] else None
+        return None if theta is None else np.array(theta[:parameters, :dimensions])

@@ -58,10 +58,13 @@ class TorchCommunicator(Communicator):
 
     def __init__(self) -> None:
         try:
+            import torch
             from torch import distributed
         except ImportError:
             raise InputError('several processes need PyTorch: pip install "laplex[torch]"') from None
-        self._device = _transfer_device()
+        # arrays are sent from the rank's GPU if every rank of this machine has one, else from the CPU
+        gpus = torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        self._device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if gpus else torch.device("cpu")
         if not distributed.is_initialized():
             from torch.distributed.distributed_c10d import PrefixStore
             from torch.distributed.rendezvous import rendezvous
@@ -124,15 +127,6 @@ def _leave_process_group() -> None:
 
 def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _transfer_device() -> Any:
-    """The device of arrays that are sent: the rank's GPU if every rank of this machine has one, else the CPU."""
-    import torch
-
-    if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= torch.cuda.device_count():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    return torch.device("cpu")
 
 
 def _agree_on_run_name(store: Any, rank: int, size: int) -> str:

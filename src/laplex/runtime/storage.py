@@ -5,14 +5,9 @@ the old arrays are deleted. A kill at any moment leaves the old object or the ne
 same object do not disturb each other. A folder from an untrusted source cannot make laplex read outside of it, wait
 for a pipe or parse JSON without end.
 
-The arrays have the safetensors layout:
-
-    8 bytes      the length of the header
-    the header   JSON: the type, the shape and the place of each array
-    the arrays   one after the other, without gaps or overlaps
-
-It is written and read here rather than by the safetensors library because that holds whole arrays in memory, both when
-it writes and when it reads; the tests read these files with the library.
+The arrays have the safetensors layout: 8 bytes with the length of the header, the header (JSON: the type, the shape and
+the place of each array), and the arrays without gaps or overlaps. It is written and read here because the safetensors
+library holds whole arrays in memory; the tests read these files with the library.
 """
 
 from __future__ import annotations
@@ -43,21 +38,11 @@ MAX_JSON_BYTES = 1 << 24  # parsed, it can take twenty times as much memory
 MAX_DIMENSIONS = 32
 MAX_ATTEMPTS = 10  # to open an object that other processes replace
 _ARRAYS_NAME = re.compile(r"arrays-[0-9a-f]{32}\.safetensors")
-_DTYPES = {
-    "BOOL": "bool",
-    "U8": "u1",
-    "I8": "i1",
-    "U16": "<u2",
-    "I16": "<i2",
-    "U32": "<u4",
-    "I32": "<i4",
-    "U64": "<u8",
-    "I64": "<i8",
-    "F16": "<f2",
-    "F32": "<f4",
-    "F64": "<f8",
+_DTYPES = {"BOOL": np.dtype(bool)} | {
+    f"{code[0].upper()}{8 * int(code[1])}": np.dtype(f"<{code}")  # "F32" is "<f4"
+    for code in ("u1", "i1", "u2", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8")
 }
-_DTYPE_NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
+_DTYPE_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -94,12 +79,10 @@ def save(
         old = _current_arrays(folder)
         with shared_lock(folder) as try_exclusive:
             # both files are written completely before either appears, the arrays first
-            with (
-                atomic_file(folder, lambda: MANIFEST) as manifest,
-                atomic_file(folder, lambda: _arrays_name(digest)) as file,
-            ):
+            with atomic_file(folder, lambda: MANIFEST) as manifest, atomic_file(folder, lambda: name) as file:
                 digest, size = _write_arrays(file, arrays)
-                described = {"file": _arrays_name(digest), "bytes": size}
+                name = f"arrays-{digest}.safetensors"
+                described = {"file": name, "bytes": size}
                 header = {"format": "laplex", "version": VERSION, "kind": kind, "arrays": described}
                 manifest.write(_json_bytes(header | {"settings": dict(settings)}, indent=1))
                 manifest.flush()
@@ -125,8 +108,7 @@ def load(folder: str | os.PathLike[str], kind: str | None = None) -> Saved:
             replaced = missing and (path.exists() or _current_arrays(folder) != path.name)
             if attempt == MAX_ATTEMPTS - 1 or not replaced:
                 raise
-    digest = path.stem.removeprefix("arrays-")
-    return Saved(folder, manifest["kind"], manifest["settings"], arrays, digest)
+    return Saved(folder, manifest["kind"], manifest["settings"], arrays, path.stem.removeprefix("arrays-"))
 
 
 def exists(folder: str | os.PathLike[str]) -> bool:
@@ -172,15 +154,10 @@ def read_manifest(folder: Path, kind: str | None = None) -> dict[str, Any]:
         raise StorageError(f'"{path}" is damaged: its format version is {version!r}')
     if version > VERSION:
         raise StorageError(f'"{path}" has format {version}, this laplex reads up to {VERSION}: update laplex')
-    arrays = manifest.get("arrays")
-    if (
-        not isinstance(arrays, dict)
-        or not isinstance(arrays.get("file"), str)
-        or not _ARRAYS_NAME.fullmatch(arrays["file"])
-        or not isinstance(arrays.get("bytes"), int)
-        or not isinstance(manifest.get("settings"), dict)
-        or not isinstance(manifest.get("kind"), str)
-    ):
+    typed = {"settings": dict, "kind": str, "arrays": dict}
+    complete = all(isinstance(manifest.get(name), kind) for name, kind in typed.items())
+    arrays = manifest["arrays"] if complete else {}
+    if not isinstance(arrays.get("bytes"), int) or not _is_arrays_name(arrays.get("file")):
         raise StorageError(f'"{path}" is damaged: it does not say what it holds')
     if kind is not None and manifest["kind"] != kind:
         raise StorageError(f'"{folder}" holds {manifest["kind"]}, not {kind}')
@@ -204,11 +181,6 @@ def unpack(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> list[str]:
     return [data[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges, edges[1:])]
 
 
-def as_json(value: Any) -> Any:
-    """A value as it is after being saved and loaded (tuples become lists, for one)."""
-    return json.loads(json.dumps(value))
-
-
 def versions(*packages: str) -> dict[str, str]:
     """The versions of laplex, Python, and the packages whose arithmetic a saved object depends on."""
     packages = ("numpy", "numba", "scipy", "polars", *packages)
@@ -219,15 +191,13 @@ def versions(*packages: str) -> dict[str, str]:
 
 def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -> tuple[str, int]:
     """Write arrays to a file; return the hash and the number of its bytes."""
-    streams = {name: _as_stream(array) for name, array in arrays.items()}
     entries: dict[str, dict[str, Any]] = {}
     position = 0
     # the widest items first, so that every array starts at a multiple of its item size
-    for name in sorted(streams, key=lambda name: (-streams[name].dtype.itemsize, name)):
-        stream = streams[name]
-        end = position + prod(stream.shape) * stream.dtype.itemsize
-        places = {"shape": list(stream.shape), "data_offsets": [position, end]}
-        entries[name] = {"dtype": _DTYPE_NAMES[stream.dtype], **places}
+    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
+        dtype, shape = arrays[name].dtype.newbyteorder("<"), arrays[name].shape
+        end = position + prod(shape) * dtype.itemsize
+        entries[name] = {"dtype": _DTYPE_NAMES[dtype], "shape": list(shape), "data_offsets": [position, end]}
         position = end
     header = _json_bytes(entries)
     header += b" " * (-len(header) % 8)
@@ -235,9 +205,10 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -
     hashed = hashlib.blake2b(header, digest_size=16)
     file.write(header)
     for name, entry in entries.items():
+        array = arrays[name]
         written = 0
-        for piece in streams[name].pieces:
-            data = np.ascontiguousarray(piece, streams[name].dtype).reshape(-1).view(np.uint8).data
+        for piece in array.pieces if isinstance(array, Stream) else [array]:
+            data = np.ascontiguousarray(piece, _DTYPES[entry["dtype"]]).reshape(-1).view(np.uint8).data
             hashed.update(data)
             file.write(data)
             written += len(data)
@@ -245,12 +216,6 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any] | Stream]) -
         if written != end - start:
             raise ValueError(f"array {name} has {written} bytes, but its shape needs {end - start}")
     return hashed.hexdigest(), len(header) + position
-
-
-def _as_stream(array: NDArray[Any] | Stream) -> Stream:
-    if isinstance(array, Stream):
-        return Stream(np.dtype(array.dtype).newbyteorder("<"), array.shape, array.pieces)
-    return Stream(array.dtype.newbyteorder("<"), array.shape, [array] if array.size else [])
 
 
 def _map_arrays(path: Path, size: int) -> dict[str, NDArray[Any]]:
@@ -287,8 +252,7 @@ def _check_places(header: dict[str, Any], size: int) -> None:
 
 
 def _view(data: NDArray[np.uint8], base: int, entry: dict[str, Any]) -> NDArray[Any]:
-    dtype = np.dtype(_DTYPES[entry["dtype"]])
-    shape = entry["shape"]
+    dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
     start, end = entry["data_offsets"]
     if prod(shape) * dtype.itemsize != end - start:
         raise ValueError("sizes that do not fit the file")
@@ -329,15 +293,15 @@ def _check_may_write(folder: Path) -> None:
     """Raise StorageError if the folder holds anything but a saved object and what killed writers left."""
     if folder.is_dir() and not exists(folder):
         names = [entry.name for entry in folder.iterdir()]
-        others = [name for name in names if not PART_NAME.fullmatch(name) and not _ARRAYS_NAME.fullmatch(name)]
+        others = [name for name in names if not PART_NAME.fullmatch(name) and not _is_arrays_name(name)]
         if others:
             raise StorageError(f'"{folder}" holds other things ("{others[0]}"): choose a new or an empty folder')
     elif folder.exists() and not folder.is_dir():
         raise StorageError(f'"{folder}" is a file, not a folder: choose another name')
 
 
-def _arrays_name(digest: str) -> str:
-    return f"arrays-{digest}.safetensors"
+def _is_arrays_name(name: Any) -> bool:
+    return isinstance(name, str) and _ARRAYS_NAME.fullmatch(name) is not None
 
 
 def _current_arrays(folder: Path) -> str | None:
@@ -346,11 +310,11 @@ def _current_arrays(folder: Path) -> str | None:
         name = _read_json(folder / MANIFEST)["arrays"]["file"]
     except (OSError, StorageError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return name if isinstance(name, str) and _ARRAYS_NAME.fullmatch(name) else None
+    return name if _is_arrays_name(name) else None
 
 
 def _arrays_in(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir() if _ARRAYS_NAME.fullmatch(entry.name)]
+    return [entry.name for entry in folder.iterdir() if _is_arrays_name(entry.name)]
 
 
 def _remove_arrays(folder: Path, names: Iterable[str]) -> None:

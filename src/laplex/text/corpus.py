@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import islice
 from operator import or_
 from pathlib import Path
 from typing import Any, Literal
@@ -141,13 +142,11 @@ def read(
         source: A file, a folder or a glob of CSV, TSV, JSON lines (each also .gz and .zst), Parquet or plain text; a
             pandas, polars or Arrow frame; or dicts in something that can be iterated over again.
         text: The column with the text. If it holds lists of strings, they are taken as the words.
-        metadata: The columns to keep for each document, such as a party, a date or a speaker; "all" for every other
-            column.
+        metadata: The columns to keep, such as a party, a date or a speaker; "all" for every other column.
         language: The language of all documents. Each language has its own vocabulary.
         language_column: The column with the language of each document, instead of `language`.
         tokenizer: A regular expression whose matches are the words, or a function from a text to its words. By
-            default words are runs of letters and digits. Texts in scripts without spaces are to be split before: give
-            the lists as `text`.
+            default words are runs of letters and digits. Split texts in scripts without spaces before: give lists.
         lowercase: Make all text lower case.
         missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
         encoding: The encoding of text files.
@@ -176,9 +175,8 @@ def read(
         raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
     unknown = [name for name in part.source_columns if name not in opened.columns]
     if unknown:
-        raise InputError(
-            f'there is no column "{unknown[0]}" in {opened.name}; its columns are: {quote(opened.columns, 30)}'
-        )
+        known = f"its columns are: {quote(opened.columns, 30)}"
+        raise InputError(f'there is no column "{unknown[0]}" in {opened.name}; {known}')
     return Corpus((part,))
 
 
@@ -253,7 +251,6 @@ class Corpus:
         """
         corpus = self
         for column, value in values.items():
-            self._check_column(column)
             allowed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
             texts = _as_metadata(series_of(column, allowed), "where").to_list()
             corpus = corpus._with(Where(column, tuple(texts)))
@@ -278,19 +275,16 @@ class Corpus:
             >>> demo().periods("year", "4y", start=1789).head(1)["period"].to_list()
             ['1789']
         """
-        self._check_column(column)
         if name in self.columns:
             raise InputError(f'there is a column "{name}" already: give the periods another name')
         return self._with(Periods(column, every, name, start, format))
 
     def _with(self, step: Periods | Where) -> Corpus:
-        return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
-
-    def _check_column(self, column: str) -> None:
         for part in self.parts:
-            if column not in part.columns:
+            if step.column not in part.columns:
                 known = f"the columns read are: {quote(part.columns, 30)}" if part.columns else "no metadata was read"
-                raise InputError(f'there is no column "{column}" in {part.source.name}; {known} (see metadata=)')
+                raise InputError(f'there is no column "{step.column}" in {part.source.name}; {known} (see metadata=)')
+        return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
 
     def documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """All documents in batches, also those that lack metadata."""
@@ -310,7 +304,9 @@ class Corpus:
                 complete = ~reduce(or_, missing.values())
                 if not part.drop_missing:
                     lacking.update({name: int(column.sum()) for name, column in missing.items()})
-                    example = example or _excerpt(batch, complete.arg_min() or 0)
+                    values = batch.frame.row(complete.arg_min() or 0, named=True)
+                    shown = {name: value for name, value in values.items() if name not in (TEXT, LANGUAGE)}
+                    example = example or f"{shown}, beginning {str(values[TEXT])[:60]!r} ({batch.place})"
                 batch = replace(batch, frame=batch.frame.filter(complete))
             yield part, batch
         lacking = +lacking
@@ -331,22 +327,11 @@ class Corpus:
             >>> read([{"text": "Hello, world"}]).head()["text"].to_list()
             ['Hello, world']
         """
-        frames = []
-        left = count
-        for _, batch in self.documents():
-            frames.append(batch.frame.head(left))
-            left -= len(frames[-1])
-            if left <= 0:
-                break
-        columns = {"text": TEXT, **({"language": LANGUAGE} if self._has_languages else {})}
+        every_row = (row for _, batch in self.documents() for row in batch.frame.iter_rows(named=True))
+        rows = list(islice(every_row, max(count, 0)))
+        columns = {"text": TEXT} | ({"language": LANGUAGE} if self.parts[0].has_language else {})
         columns |= {name: name for name in self.columns}
-        return pd.DataFrame(
-            {shown: [value for frame in frames for value in frame[name].to_list()] for shown, name in columns.items()}
-        )
-
-    @property
-    def _has_languages(self) -> bool:
-        return self.parts[0].has_language
+        return pd.DataFrame({shown: [row[name] for row in rows] for shown, name in columns.items()})
 
     def summary(self, *, quiet: bool = False) -> Summary:
         """Count documents, words and values of metadata, reading everything once.
@@ -357,8 +342,20 @@ class Corpus:
         Returns:
             The counts, which are kept for the next time.
         """
-        if not self._summary:
-            self._summary.append(_summarize(self, quiet))
+        if self._summary:
+            return self._summary[0]
+        documents = tokens = empty = 0
+        values: dict[str, Counter[str | None]] = {name: Counter() for name in (LANGUAGE, *self.columns)}
+        with bar("counting", quiet=quiet) as progress:
+            for part, batch in self.documents():
+                documents += len(batch.frame)
+                lengths = part.tokenizer.counts(batch.frame[TEXT])
+                tokens += int(lengths.sum())
+                empty += int((lengths == 0).sum())
+                for name, counter in values.items():
+                    counter.update(dict(batch.frame[name].value_counts(name="\0count").iter_rows()))
+                progress.update(batch.share, f"{documents:,} documents")
+        self._summary.append(Summary(self.name, documents, empty, tokens, values.pop(LANGUAGE), values))
         return self._summary[0]
 
     def __str__(self) -> str:
@@ -373,9 +370,7 @@ class Corpus:
         facts = [("metadata", quote(self.columns, 30) or "none"), ("documents", "not counted yet: print it to do so")]
         if self._summary:
             summary = self._summary[0]
-            facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}")]
-            facts += [("languages", _value_counts(summary.languages))] if self._has_languages else []
-            facts += [(name, _value_counts(counts)) for name, counts in summary.values.items()]
+            facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}"), *summary.facts]
         return card(f"Corpus of {self.name}", facts)
 
 
@@ -390,44 +385,23 @@ class Summary:
     languages: Mapping[str | None, int]
     values: Mapping[str, Mapping[str | None, int]]
 
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The languages, if any, and the metadata columns, with their values in words."""
+        columns = [("languages", self.languages)] if set(self.languages) != {""} else []
+        return [(name, _value_counts(counts)) for name, counts in [*columns, *self.values.items()]]
+
     def __str__(self) -> str:
         lines = [f"Corpus of {self.name}", f"  {self.documents:,} documents, {self.tokens:,} tokens"]
         if self.empty:
             lines[-1] += f" ({self.empty:,} documents without a word)"
-        if set(self.languages) != {""}:
-            lines.append(f"  languages: {_value_counts(self.languages)}")
-        lines += [f"  {column}: {_value_counts(counts)}" for column, counts in self.values.items()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {name}: {counts}" for name, counts in self.facts)])
 
 
 def _value_counts(counts: Mapping[str | None, int]) -> str:
     known = in_order(value for value in counts if value is not None)
     if len(known) > MAX_VALUES_SHOWN:
-        text = f"{len(known):,} values, {known[0]} to {known[-1]}"
+        shown = [f"{len(known):,} values, {known[0]} to {known[-1]}"]
     else:
-        text = ", ".join(f"{value} ({counts[value]:,})" for value in known)
-    missing = counts.get(None, 0)
-    return text if not missing else f"{text}{', ' if text else ''}missing ({missing:,})"
-
-
-def _summarize(corpus: Corpus, quiet: bool) -> Summary:
-    documents = tokens = empty = 0
-    values: dict[str, Counter[str | None]] = {name: Counter() for name in (LANGUAGE, *corpus.columns)}
-    with bar("counting", quiet=quiet) as progress:
-        for part, batch in corpus.documents():
-            documents += len(batch.frame)
-            lengths = part.tokenizer.counts(batch.frame[TEXT])
-            tokens += int(lengths.sum())
-            empty += int((lengths == 0).sum())
-            for name, counter in values.items():
-                counts = batch.frame[name].value_counts(name="\0count")
-                counter.update(dict(zip(counts[name].to_list(), counts["\0count"].to_list(), strict=True)))
-            progress.update(batch.share, f"{documents:,} documents")
-    return Summary(corpus.name, documents, empty, tokens, values.pop(LANGUAGE), values)
-
-
-def _excerpt(batch: DocumentBatch, row: int) -> str:
-    """One document for an error message."""
-    values = batch.frame.row(row, named=True)
-    shown = {name: value for name, value in values.items() if name not in (TEXT, LANGUAGE)}
-    return f"{shown}, beginning {str(values[TEXT])[:60]!r} ({batch.place})"
+        shown = [f"{value} ({counts[value]:,})" for value in known]
+    return ", ".join(shown + ([f"missing ({counts[None]:,})"] if counts.get(None) else []))

@@ -25,12 +25,11 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-COMPRESSED = {".gz", ".zst"}
+COMPRESSED = (".gz", ".zst")
 MAX_DOCUMENT_BYTES = 1 << 25  # in a compressed file
 MAX_PAGE_BYTES = 1 << 30  # of a Parquet file, decompressed; usual are a million
+MAX_PAGE_HEADER_BYTES = 1 << 26
 MAX_VALUES_PER_BYTE, MIN_VALUES_ALLOWED = 100, 10**7  # of a Parquet column, by the size of the file
-PAGE_HEADER_BYTES = (1 << 10, 1 << 16, 1 << 26)  # read in turn, until a header is complete
-MAX_DEPTH = 32  # of Thrift structs and lists
 
 # Fields of Parquet's metadata, which Thrift numbers
 _ROW_GROUPS = 4  # of the file
@@ -63,10 +62,7 @@ def input_errors(name: Path | str) -> Iterator[None]:
 def open_text(
     path: Path, encoding: str, one_document: bool = False
 ) -> Iterator[tuple[io.TextIOWrapper, Callable[[], float]]]:
-    """The text of a file, and a function for the share of it that has been read.
-
-    A document is a line, or all of the file if `one_document`.
-    """
+    """The text of a file, of which each line or the whole is a document, and a function for the share that was read."""
     with input_errors(path), open(path, "rb") as raw:
         size = max(path.stat().st_size, 1)
         text = io.TextIOWrapper(_decompressed(path, raw, one_document), encoding, newline="")
@@ -110,9 +106,9 @@ class _Decompressed(io.RawIOBase):
 def _decoding_failure(path: Path, encoding: str, error: UnicodeError) -> str:
     """A message that names the line of the first byte that the encoding does not have."""
     shown = encoding.replace("-sig", "")
-    hint = f'if it is not {shown}, give its encoding, such as encoding="latin-1"'
     if "utf-16" in encoding or "utf-32" in encoding:
         return f'"{path}" is not {shown}: {error}'
+    hint = f'if it is not {shown}, give its encoding, such as encoding="latin-1"'
     with open(path, "rb") as raw:
         for number, line in enumerate(_decompressed(path, raw), 1):
             try:
@@ -128,81 +124,77 @@ def check_parquet(path: Path) -> None:
 
     Whatever cannot be parsed here (encrypted files, say) is left for Polars to judge.
     """
-    with open(path, "rb") as file:
+    with open(path, "rb") as file, suppress(LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         size = file.seek(0, 2)
         file.seek(max(size - 8, 0))
         length = int.from_bytes(file.read(4), "little")
         if file.read(4) != b"PAR1" or length > size - 8:
             return
-        file.seek(size - 8 - length)
         most = MAX_VALUES_PER_BYTE * size + MIN_VALUES_ALLOWED
-        with suppress(IndexError, KeyError, TypeError, AttributeError, OverflowError, _ThriftError):
-            for group in _Thrift(file.read(length)).struct()[_ROW_GROUPS]:
-                for column in (chunk[_COLUMN_METADATA] for chunk in group[_COLUMNS]):
-                    if not (0 <= group[_ROWS] <= most and 0 <= column[_VALUES] <= most):
-                        raise InputError(f'"{path}" is damaged, or no corpus: {group[_ROWS]:,} rows in {size:,} bytes')
-                    _check_column(path, file, column, size)
+        for group in _Thrift(file, size - 8 - length, size - 8).struct()[_ROW_GROUPS]:
+            for column in (chunk[_COLUMN_METADATA] for chunk in group[_COLUMNS]):
+                if not (0 <= group[_ROWS] <= most and 0 <= column[_VALUES] <= most):
+                    raise InputError(f'"{path}" is damaged, or no corpus: {group[_ROWS]:,} rows in {size:,} bytes')
+                _check_column(path, file, column, size)
 
 
 def _check_column(path: Path, file: BinaryIO, column: dict[int, Any], size: int) -> None:
     place = min(column[_DATA_OFFSET], column.get(_DICTIONARY_OFFSET) or column[_DATA_OFFSET])
     end = min(place + column[_COMPRESSED_BYTES], size)
     while 0 <= place < end:
-        for length in PAGE_HEADER_BYTES:
-            file.seek(place)
-            page = _Thrift(file.read(min(length, end - place)))
-            with suppress(IndexError):
-                header = page.struct()
-                break
-        else:
+        page = _Thrift(file, place, min(place + MAX_PAGE_HEADER_BYTES, end))
+        try:
+            header = page.struct()
+        except IndexError:
             return
         values = [header[kind][_PAGE_VALUES] for kind in _PAGE_KINDS if kind in header]
         most = max(column[_VALUES], header[_PAGE_BYTES])
         if not all(0 <= count <= most for count in values) or not 0 <= header[_PAGE_BYTES] <= MAX_PAGE_BYTES:
             raise InputError(f'"{path}" is damaged: the page at byte {place:,} cannot hold what its header says')
-        place += page.place + max(header[_PAGE_COMPRESSED_BYTES], 1)
-
-
-class _ThriftError(Exception):
-    """Bytes that are not in Thrift's compact protocol."""
+        place = page.place + max(header[_PAGE_COMPRESSED_BYTES], 1)
 
 
 class _Thrift:
-    """Structs in Thrift's compact protocol, as Parquet writes them, parsed to dicts by the numbers of their fields."""
+    """Structs in Thrift's compact protocol, as Parquet writes them, parsed to dicts by the numbers of their fields.
 
-    def __init__(self, data: bytes) -> None:
-        self._data, self.place = data, 0
+    What ends too early raises an IndexError, what is not in the protocol a TypeError.
+    """
 
-    def struct(self, depth: int = 0) -> dict[int, Any]:
+    def __init__(self, file: BinaryIO, place: int, end: int) -> None:
+        self._file, self.place, self._end = file, place, end
+        file.seek(place)
+
+    def struct(self) -> dict[int, Any]:
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._signed()
-            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
+            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15)
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if depth > MAX_DEPTH:
-            raise _ThriftError("too deep")
+    def _value(self, kind: int) -> Any:
         if kind in (1, 2, 3):  # booleans in lists, and bytes
             return self._byte()
         if kind in (4, 5, 6):  # integers
             return self._signed()
-        if kind in (7, 8):  # doubles and strings, which are skipped
-            length = 8 if kind == 7 else self._varint()
-            self.place += length
-            return None
+        if kind in (7, 8):  # doubles and strings
+            return self._read(8 if kind == 7 else self._varint())
         if kind in (9, 10):  # lists and sets
             head = self._byte()
             count = head >> 4 if head >> 4 < 15 else self._varint()
-            return [self._value(head & 15, depth + 1) for _ in range(min(count, len(self._data)))]
+            return [self._value(head & 15) for _ in range(min(count, self._end))]
         if kind == 12:
-            return self.struct(depth + 1)
-        raise _ThriftError("an unknown type")
+            return self.struct()
+        raise TypeError("an unknown type")
+
+    def _read(self, length: int) -> bytes:
+        self.place += length
+        if self.place > self._end:
+            raise IndexError("cut off")
+        return self._file.read(length)
 
     def _byte(self) -> int:
-        self.place += 1
-        return self._data[self.place - 1]
+        return self._read(1)[0]
 
     def _varint(self) -> int:
         value = shift = 0

@@ -12,10 +12,10 @@ import itertools
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,22 +30,24 @@ MAX_CSV_FIELD_BYTES = 4 * MAX_DOCUMENT_BYTES  # the csv module's own limit of 13
 KEYS_FROM_DOCUMENTS = 100  # that are read to find the columns of dicts
 
 ENDINGS = ".csv .tsv .jsonl .ndjson .txt, each also .gz or .zst, and .parquet"
-_NAMES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".txt": "text",
-}
+_NAMES = {f".{name}": name for name in ("csv", "tsv", "jsonl", "parquet")}
+_NAMES |= {".tab": "tsv", ".ndjson": "jsonl", ".pq": "parquet", ".txt": "text"}
+
+Item = TypeVar("Item")
 
 
 class Format(ABC):
-    """One file format with its settings."""
+    """One file format with its settings, which `identity` tells."""
 
     identity: str
+
+    def __init__(self, encoding: str) -> None:
+        try:
+            "".encode(encoding)
+        except LookupError:
+            raise InputError(f'there is no encoding "{encoding}": try "utf-8", "latin-1" or "utf-16"') from None
+        name = codecs.lookup(encoding).name
+        self.encoding = "utf-8-sig" if name == "utf-8" else name  # UTF-8 may begin with a byte order mark
 
     @abstractmethod
     def columns(self, path: Path) -> tuple[str, ...]:
@@ -73,23 +75,12 @@ def format_of(paths: Sequence[Path], encoding: str, documents: str) -> Format:
     if len(counts) > 1:
         mix = ", ".join(f"{count} {name}" for name, count in counts.items())
         raise InputError(f'"{paths[0].parent}" has files of more than one format ({mix}): name one, as in "*.csv"')
-    encoding = _encoding(encoding)  # also checked where it is not used
     name = next(iter(counts))
     if name == "parquet":
-        return Parquet()
+        return Parquet(encoding)
     if name == "text":
         return PlainText(encoding, documents)
     return Json(encoding) if name == "jsonl" else Csv(encoding, "\t" if name == "tsv" else None)
-
-
-def _encoding(name: str) -> str:
-    """The official name of an encoding; UTF-8 may begin with a byte order mark."""
-    try:
-        "".encode(name)
-    except LookupError:
-        raise InputError(f'there is no encoding "{name}": try "utf-8", "latin-1" or "utf-16"') from None
-    name = codecs.lookup(name).name
-    return "utf-8-sig" if name == "utf-8" else name
 
 
 class Csv(Format):
@@ -99,16 +90,27 @@ class Csv(Format):
     """
 
     def __init__(self, encoding: str, delimiter: str | None) -> None:
-        self._encoding = _encoding(encoding)
+        super().__init__(encoding)
         self._delimiter = delimiter
-        self.identity = f"csv {self._encoding} {delimiter}"
+        self.identity = f"csv {self.encoding} {delimiter}"
 
     def columns(self, path: Path) -> tuple[str, ...]:
-        with open_text(path, self._encoding) as (file, _):
-            return self._header(path, file)[0]
+        with open_text(path, self.encoding) as (file, _):
+            return tuple(next(self._rows(path, file)))
 
-    def _header(self, path: Path, file: io.TextIOWrapper) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
-        """The names of the columns, and the rows after them with their line numbers."""
+    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+        with open_text(path, self.encoding) as (file, share):
+            rows = self._rows(path, file)
+            names = next(rows)
+            absent = [column for column in columns if column not in names]
+            if absent:
+                raise InputError(f'there is no column "{absent[0]}" in "{path}"; its columns are: {quote(names, 30)}')
+            indices = [names.index(column) for column in columns]
+            for frame in frames_of_rows(([row[index] for index in indices] for row in rows), columns):
+                yield frame, share()
+
+    def _rows(self, path: Path, file: io.TextIOWrapper) -> Iterator[list[str]]:
+        """The names of the columns, then each row with as many values."""
         blank_lines, line = next(((number, line) for number, line in enumerate(file) if line.strip()), (0, ""))
         if not line:
             raise InputError(f'"{path}" is empty')
@@ -117,54 +119,38 @@ class Csv(Format):
         delimiter = self._delimiter or next((mark for mark in ",;\t|" if mark in line), ",")
         csv.field_size_limit(MAX_CSV_FIELD_BYTES)
         reader = csv.reader(itertools.chain([line], file), delimiter=delimiter, strict=True)
-        rows = self._rows(path, reader, blank_lines)
-        names = tuple(name.strip() for name in next(rows)[1])
-        check_unique(names, f'"{path}"')
-        return names, rows
-
-    def _rows(self, path: Path, reader: Any, blank_lines: int) -> Iterator[tuple[int, list[str]]]:
         try:
+            names = [name.strip() for name in next(reader)]
+            check_unique(names, f'"{path}"')
+            yield names
             for row in reader:
-                yield blank_lines + reader.line_num, row
+                if len(row) == len(names):
+                    yield row
+                elif row:
+                    number = blank_lines + reader.line_num
+                    raise InputError(
+                        f'"{path}", line {number:,}: {len(row)} values where the header has {len(names)} columns'
+                    )
         except csv.Error as error:
             raise InputError(
                 f'"{path}", up to line {blank_lines + reader.line_num:,}: {error}. If its quotes follow another rule, '
                 "read it with pandas or polars and pass the frame"
             ) from None
 
-    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
-        with open_text(path, self._encoding) as (file, share):
-            names, rows = self._header(path, file)
-            absent = [column for column in columns if column not in names]
-            if absent:
-                raise InputError(f'there is no column "{absent[0]}" in "{path}"; its columns are: {quote(names, 30)}')
-            indices = [names.index(column) for column in columns]
-            for frame in frames_of_rows(self._values(path, len(names), rows, indices), columns):
-                yield frame, share()
-
-    def _values(
-        self, path: Path, width: int, rows: Iterable[tuple[int, list[str]]], indices: Sequence[int]
-    ) -> Iterator[list[str]]:
-        for line, row in rows:
-            if len(row) == width:
-                yield [row[index] for index in indices]
-            elif row:
-                raise InputError(f'"{path}", line {line:,}: {len(row)} values where the header has {width} columns')
-
 
 class Json(Format):
     """One JSON object per line, whose keys are the columns."""
 
     def __init__(self, encoding: str) -> None:
-        self._encoding = _encoding(encoding)
-        self.identity = f"jsonl {self._encoding}"
+        super().__init__(encoding)
+        self.identity = f"jsonl {self.encoding}"
 
     def columns(self, path: Path) -> tuple[str, ...]:
-        with open_text(path, self._encoding) as (file, _):
+        with open_text(path, self.encoding) as (file, _):
             return keys_of(self._objects(path, file), f'"{path}"')
 
     def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
-        with open_text(path, self._encoding) as (file, share):
+        with open_text(path, self.encoding) as (file, share):
             for frame in frames_of_dicts(self._objects(path, file), columns, f'"{path}"'):
                 yield frame, share()
 
@@ -208,40 +194,25 @@ class PlainText(Format):
     """A document per line or per file. The column "file" holds the name of the file without its ending."""
 
     def __init__(self, encoding: str, documents: str = "lines") -> None:
+        super().__init__(encoding)
         if documents not in ("lines", "files"):
             raise InputError(f'documents="{documents}": plain text holds a document in each of its "lines" or "files"')
-        self._encoding = _encoding(encoding)
         self._one_document = documents == "files"
-        self.identity = f"text {self._encoding} {documents}"
+        self.identity = f"text {self.encoding} {documents}"
 
     def columns(self, path: Path) -> tuple[str, ...]:
-        with open_text(path, self._encoding) as (file, _):
+        with open_text(path, self.encoding) as (file, _):
             if not file.read(1):
                 raise InputError(f'"{path}" is empty')
         return ("text", "file")
 
     def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
         stem = path.name.split(".")[0]
-        with open_text(path, self._encoding, self._one_document) as (file, share):
+        with open_text(path, self.encoding, self._one_document) as (file, share):
             texts = [file.read()] if self._one_document else file
             rows = ([text if column == "text" else stem for column in columns] for text in texts)
             for frame in frames_of_rows(rows, columns):
                 yield frame, share()
-
-
-def in_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """The rows of a frame in batches."""
-    waiting: list[pl.DataFrame] = []
-    size = count = 0
-    for piece in rows.collect_batches(chunk_size=256, maintain_order=True):
-        waiting.append(piece)
-        size += piece.estimated_size()  # type: ignore[assignment]
-        count += len(piece)
-        if size >= BATCH_CHARACTERS or count >= MAX_BATCH_ROWS:
-            yield pl.concat(waiting)
-            waiting, size, count = [], 0, 0
-    if waiting:
-        yield pl.concat(waiting)
 
 
 def keys_of(dicts: Iterable[Mapping[str, Any]], name: str) -> tuple[str, ...]:
@@ -259,6 +230,29 @@ def check_unique(columns: Sequence[str], name: str) -> None:
         raise InputError(f"{name} has more than one column named {quote(repeated)}: rename them")
 
 
+def _batched(
+    items: Iterable[Item], characters: Callable[[Item], int], rows: Callable[[Item], int]
+) -> Iterator[list[Item]]:
+    """Consecutive items of about BATCH_CHARACTERS characters, or MAX_BATCH_ROWS rows, together."""
+    waiting: list[Item] = []
+    size = count = 0
+    for item in items:
+        waiting.append(item)
+        size += characters(item)
+        count += rows(item)
+        if size >= BATCH_CHARACTERS or count >= MAX_BATCH_ROWS:
+            yield waiting
+            waiting, size, count = [], 0, 0
+    if waiting:
+        yield waiting
+
+
+def in_batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a frame in batches."""
+    pieces = rows.collect_batches(chunk_size=256, maintain_order=True)
+    return map(pl.concat, _batched(pieces, lambda piece: int(piece.estimated_size()), len))
+
+
 def frames_of_dicts(dicts: Iterable[Mapping[str, Any]], columns: Sequence[str], name: str) -> Iterator[pl.DataFrame]:
     """Dicts in batches, as frames of some of their keys."""
     return frames_of_rows(([mapping.get(column) for column in columns] for mapping in dicts), columns, name)
@@ -266,18 +260,16 @@ def frames_of_dicts(dicts: Iterable[Mapping[str, Any]], columns: Sequence[str], 
 
 def frames_of_rows(rows: Iterable[list[Any]], columns: Sequence[str], name: str = "") -> Iterator[pl.DataFrame]:
     """Rows of Python values in batches, as frames."""
-    waiting: list[list[Any]] = []
-    size = done = 0
-    for row in itertools.chain(rows, [None]):
-        if row is not None:
-            waiting.append(row)
-            size += sum(len(value) for value in row if isinstance(value, (str, list)))
-        if waiting and (row is None or size >= BATCH_CHARACTERS or len(waiting) >= MAX_BATCH_ROWS):
-            values = zip(*waiting, strict=True) if columns else []
-            # by name, since Polars renames columns of a list whose names are empty
-            yield pl.DataFrame({column: series_of(column, list(v), name, done) for column, v in zip(columns, values)})
-            done += len(waiting)
-            waiting, size = [], 0
+    done = 0
+    for batch in _batched(rows, _characters, lambda row: 1):
+        values = zip(*batch, strict=True) if columns else []
+        # by name, since Polars renames columns of a list whose names are empty
+        yield pl.DataFrame({column: series_of(column, list(v), name, done) for column, v in zip(columns, values)})
+        done += len(batch)
+
+
+def _characters(row: list[Any]) -> int:
+    return sum(len(value) for value in row if isinstance(value, (str, list)))
 
 
 def series_of(name: str, values: list[Any], source: str = "", done: int = 0) -> pl.Series:

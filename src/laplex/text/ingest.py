@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import tempfile
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -27,7 +27,6 @@ from laplex.runtime.distributed import communicator
 from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
 from laplex.text.periods import in_order
 from laplex.text.sources import DocumentBatch
-from laplex.text.vocabulary import choose
 
 LAYOUT_VERSION = 1  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_PER_SPAN = 1_000_000
@@ -49,64 +48,69 @@ def spans(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-class _Codes:
-    """A column of strings as integer codes, numbered in the order in which they appear."""
-
-    def __init__(self) -> None:
-        self.code: dict[str, int] = {}
-        self.batches: list[NDArray[np.int32]] = []
-
-    def add(self, column: pl.Series) -> NDArray[np.int32]:
-        values = column.unique(maintain_order=True).to_list()
-        known = [self.code.setdefault(value, len(self.code)) for value in values]
-        codes = column.replace_strict(values, known, return_dtype=pl.Int32) if values else column.cast(pl.Int32)
-        self.batches.append(codes.to_numpy())
-        return self.batches[-1]
-
-    def sorted(self) -> tuple[list[str], NDArray[np.int32]]:
-        """The values of all ranks in order, and the index of each row's value among them."""
-        for data in communicator().allgather(json.dumps(list(self.code)).encode("utf-8", "surrogatepass")):
-            for value in json.loads(data.decode("utf-8", "surrogatepass")):
-                self.code.setdefault(value, len(self.code))
-        values = in_order(self.code)
-        index = np.empty(len(values), np.int32)
-        index[[self.code[value] for value in values]] = np.arange(len(values))
-        return values, index[np.concatenate(self.batches)] if self.batches else np.empty(0, np.int32)
+def _new_categories() -> pl.Categorical:
+    return pl.Categorical(pl.Categories.random())
 
 
 class _CorpusReader:
     """Reads a corpus once: writes word numbers to a file, and keeps counts and metadata."""
 
     def __init__(self, corpus: Corpus, file: BinaryIO) -> None:
-        self._file = file
-        self._categories = pl.Categorical(pl.Categories.random())
+        self.corpus, self.file = corpus, file
+        self._categories = _new_categories()
         # Polars forgets the numbers of categories when the last column that uses them is deleted
         self._keep_categories = pl.Series([""], dtype=self._categories)
         self._known = np.zeros(1 << 16, bool)
         self.words: list[pl.DataFrame] = []  # "number" and "word"
-        self.counts: list[NDArray[np.int64]] = []  # of each language, by word number
+        self.counts: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))  # by language
         self.lengths: list[NDArray[np.int64]] = []
-        self.languages = _Codes()
-        self.columns = {name: _Codes() for name in corpus.columns}
+        self._values = {name: pl.Series([], dtype=_new_categories()) for name in (LANGUAGE, *corpus.columns)}
         self.documents = self.tokens = 0
 
-    def split(self, part: CorpusPart, frame: pl.DataFrame) -> tuple[pl.Series, NDArray[np.int64]]:
+    def read(self, threads: int, quiet: bool) -> None:
+        """Read the documents of this rank, splitting batches in several threads."""
+        waiting: deque[tuple[DocumentBatch, pl.DataFrame, Future[tuple[pl.Series, NDArray[np.int64]]]]] = deque()
+        rank, ranks, documents = communicator().rank, communicator().size, 0
+
+        def finish() -> None:
+            batch, frame, split = waiting.popleft()
+            self._add(frame, *split.result())
+            progress.update(batch.share, f"{self.documents:,} documents, {self.tokens:,} tokens")
+
+        with bar("reading", quiet=quiet) as progress, ThreadPoolExecutor(threads) as pool:
+            try:
+                for part, batch in self.corpus.complete_documents():
+                    # the documents are dealt to the ranks in turn
+                    frame = batch.frame.gather_every(ranks, (rank - documents) % ranks) if ranks > 1 else batch.frame
+                    documents += len(batch.frame)
+                    waiting.append((batch, frame, pool.submit(self._split, part, frame)))
+                    while len(waiting) > threads + 1:
+                        finish()
+                while waiting:
+                    finish()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _split(self, part: CorpusPart, frame: pl.DataFrame) -> tuple[pl.Series, NDArray[np.int64]]:
         """All words of a batch as categories, and the number of each document. Called in several threads."""
         words = part.tokenizer.split(frame[TEXT])
         lengths = words.list.len().to_numpy().astype(np.int64)
         return words.explode().drop_nulls().cast(self._categories), lengths
 
-    def add(self, frame: pl.DataFrame, words: pl.Series, lengths: NDArray[np.int64]) -> None:
+    def _add(self, frame: pl.DataFrame, words: pl.Series, lengths: NDArray[np.int64]) -> None:
         """Add a batch that was split. Called in one thread, in the order of the batches."""
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
-        languages = self.languages.add(frame[LANGUAGE])
-        for name, codes in self.columns.items():
-            codes.add(frame[name])
-        for language in np.unique(languages).tolist():
-            one_language = len(self.languages.code) == 1
-            self._count(language, numbers if one_language else numbers[np.repeat(languages == language, lengths)])
-        self._file.write(numbers.astype(np.int32).data)
+        for name, values in self._values.items():
+            values.append(frame[name].cast(values.dtype))
+        languages = frame[LANGUAGE].unique().to_list()
+        for language in languages:
+            documents = (frame[LANGUAGE] == language).to_numpy()
+            inside = numbers if len(languages) == 1 else numbers[np.repeat(documents, lengths)]
+            before = self.counts[language]
+            self.counts[language] = np.bincount(inside, minlength=len(before))
+            self.counts[language][: len(before)] += before
+        self.file.write(numbers.astype(np.int32).data)
         self.lengths.append(lengths)
         self.documents += len(lengths)
         self.tokens += len(numbers)
@@ -123,37 +127,42 @@ class _CorpusReader:
             self.words.append(pl.DataFrame({"number": unique.to_physical(), "word": unique.cast(pl.String)}))
             self._known[numbers[new]] = True
 
-    def _count(self, language: int, numbers: NDArray[np.uint32]) -> None:
-        while len(self.counts) <= language:
-            self.counts.append(np.zeros(0, np.int64))
-        counts = np.bincount(numbers, minlength=len(self.counts[language]))
-        counts[: len(self.counts[language])] += self.counts[language]
-        self.counts[language] = counts
+    def check_text(self) -> None:
+        """Raise an InputError unless there is text for every rank."""
+        ranks, name = communicator(), self.corpus.name
+        tokens = ranks.allreduce(np.eye(ranks.size, dtype=np.int64)[ranks.rank] * self.tokens)
+        if not tokens.any():
+            if self.documents:
+                documents = f"{name} has {self.documents:,} documents, but no word in any of them"
+                raise InputError(f"{documents}: check text= and tokenizer=")
+            filtered = any(part.steps or part.drop_missing for part in self.corpus.parts)
+            raise InputError(f"{name} has no documents" + (" left after where= or missing=" if filtered else ""))
+        if not tokens.all():
+            empty = ", ".join(map(str, np.flatnonzero(tokens == 0)))
+            raise InputError(f"there is no text for rank {empty} of {len(tokens)}: start fewer processes")
 
+    def codes(self, column: str) -> tuple[list[str], NDArray[np.int32]]:
+        """The values of a column in all ranks, in order, and the index of each document's value among them."""
+        unique = self._values[column].unique(maintain_order=True)
+        numbers, here = unique.to_physical().to_numpy(), unique.cast(pl.String).to_list()
+        parts = communicator().allgather(json.dumps(here).encode())
+        values = in_order({value: None for part in parts for value in json.loads(part)})
+        place = {value: i for i, value in enumerate(values)}
+        index = np.zeros(int(numbers.max()) + 1, np.int32)
+        index[numbers] = [place[value] for value in here]
+        return values, index[self._values[column].to_physical().to_numpy()]
 
-def _read(corpus: Corpus, reader: _CorpusReader, threads: int, quiet: bool) -> None:
-    """Read the documents of this rank, splitting batches in several threads."""
-    waiting: deque[tuple[DocumentBatch, pl.DataFrame, Future[tuple[pl.Series, NDArray[np.int64]]]]] = deque()
-    rank, ranks, documents = communicator().rank, communicator().size, 0
-
-    def finish() -> None:
-        batch, frame, split = waiting.popleft()
-        reader.add(frame, *split.result())
-        progress.update(batch.share, f"{reader.documents:,} documents, {reader.tokens:,} tokens")
-
-    with bar("reading", quiet=quiet) as progress, ThreadPoolExecutor(threads) as pool:
-        try:
-            for part, batch in corpus.complete_documents():
-                # the documents are dealt to the ranks in turn
-                frame = batch.frame.gather_every(ranks, (rank - documents) % ranks) if ranks > 1 else batch.frame
-                documents += len(batch.frame)
-                waiting.append((batch, frame, pool.submit(reader.split, part, frame)))
-                while len(waiting) > threads + 1:
-                    finish()
-            while waiting:
-                finish()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    def word_counts(self, words: pl.DataFrame, language: str) -> pl.DataFrame:
+        """word, count: those of `words` that a language has and how often they occur, in all ranks."""
+        counts = self.counts[language]
+        words = words.filter(pl.col("number") < len(counts))
+        counted = words.select("word", pl.Series("count", counts[words["number"].to_numpy()], pl.Int64))
+        if communicator().size == 1:
+            return counted
+        file = io.BytesIO()
+        counted.write_ipc(file)
+        parts = [pl.read_ipc(io.BytesIO(data)) for data in communicator().allgather(file.getvalue())]
+        return pl.concat(parts).group_by("word", maintain_order=True).agg(pl.col("count").sum())
 
 
 def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, quiet: bool) -> None:
@@ -162,11 +171,11 @@ def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, 
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder.parent) as file:  # has no name: a kill leaves nothing
             reader = _CorpusReader(corpus, file)
-            _read(corpus, reader, threads, quiet)
+            reader.read(threads, quiet)
             if cache_key(corpus, settings) not in folder.name:
                 raise InputError(f"{corpus.name} changed while it was being read: run again when nothing writes to it")
-            _check_text(corpus, reader)
-            _write(settings, corpus.sources, folder, reader, file)
+            reader.check_text()
+            _write(settings, folder, reader)
     except OSError as error:
         raise StorageError(
             f'cannot write the tokens to "{folder.parent}": {error.strerror or error}. '
@@ -174,73 +183,56 @@ def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, 
         ) from error
 
 
-def _check_text(corpus: Corpus, reader: _CorpusReader) -> None:
-    """Raise an InputError unless there is text for every rank."""
-    tokens = communicator().allreduce(np.eye(communicator().size, dtype=np.int64)[communicator().rank] * reader.tokens)
-    if not tokens.any():
-        if reader.documents:
-            raise InputError(
-                f"{corpus.name} has {reader.documents:,} documents, but no word in any of them: check text= and "
-                "tokenizer="
-            )
-        filtered = any(part.steps or part.drop_missing for part in corpus.parts)
-        raise InputError(f"{corpus.name} has no documents" + (" left after where= or missing=" if filtered else ""))
-    if not tokens.all():
-        empty = ", ".join(map(str, np.flatnonzero(tokens == 0)))
-        raise InputError(f"there is no text for rank {empty} of {len(tokens)}: start fewer processes")
-
-
-def _write(settings: dict[str, Any], sources: list[str], folder: Path, reader: _CorpusReader, file: BinaryIO) -> None:
+def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> None:
     """Choose the vocabularies, turn word numbers into ids and save everything."""
-    languages, language_of = reader.languages.sorted()
+    languages, language_of = reader.codes(LANGUAGE)
     words = pl.concat(reader.words)
     arrays: dict[str, NDArray[Any] | storage.Stream] = {"languages": language_of}
-    ids = np.full((len(languages), max(map(len, reader.counts))), -1, np.int32)
+    ids = np.full((len(languages), max(map(len, reader.counts.values()))), -1, np.int32)
     for i, language in enumerate(languages):
-        counts = _over_ranks(_word_counts(reader, words, reader.languages.code[language]))
-        chosen = choose(counts, **settings)
-        if not len(chosen):
-            raise InputError(_no_words_left(counts, settings["min_count"], language))
+        chosen = _choose(reader.word_counts(words, language), language, **settings)
         numbered = words.join(chosen.with_row_index("id"), on="word")
         ids[i, numbered["number"].to_numpy()] = numbered["id"].to_numpy()
         arrays[f"counts/{i}"] = chosen["count"].to_numpy()
-        arrays |= _packed(f"words/{i}", chosen["word"].to_list())
-    for name, codes in reader.columns.items():
-        values, arrays[f"codes/{name}"] = codes.sorted()
-        arrays |= _packed(f"values/{name}", values)
+        arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(chosen["word"].to_list())
+    for name in reader.corpus.columns:
+        values, arrays[f"codes/{name}"] = reader.codes(name)
+        arrays[f"values/{name}/text"], arrays[f"values/{name}/starts"] = storage.pack(values)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(reader.lengths))])
-    lengths = [
-        _lengths_within(span_ids, offsets[first : last + 1])
-        for first, last, span_ids in _as_ids(file, offsets, language_of, ids)
-    ]
-    ends = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    pieces = (span_ids[span_ids >= 0] for _, _, span_ids in _as_ids(file, offsets, language_of, ids))
-    arrays |= {"offsets": ends, "ids": storage.Stream(np.dtype(np.int32), (int(ends[-1]),), pieces)}
+    ends = [np.zeros(1, np.int64)]  # of the documents, counting the words in the vocabulary only
+    for first, last, span in _as_ids(reader.file, offsets, language_of, ids):
+        within = np.concatenate([[0], np.cumsum(span >= 0)])
+        ends.append(ends[-1][-1] + within[offsets[first + 1 : last + 1] - offsets[first]])
+    pieces = (span[span >= 0] for _, _, span in _as_ids(reader.file, offsets, language_of, ids))
+    arrays["offsets"] = np.concatenate(ends)
+    arrays["ids"] = storage.Stream(np.dtype(np.int32), (int(ends[-1][-1]),), pieces)
     described = settings | {
-        "columns": list(reader.columns),
+        "columns": list(reader.corpus.columns),
         "languages": languages,
-        "sources": sources,
+        "sources": reader.corpus.sources,
         "tokens_read": reader.tokens,
-        "words_read": sum(int((counts > 0).sum()) for counts in reader.counts),
+        "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }
     storage.save(folder, "tokens", described, arrays)
 
 
-def _word_counts(reader: _CorpusReader, words: pl.DataFrame, language: int) -> pl.DataFrame:
-    """word, count: the words of a language and how often they occur."""
-    counts = reader.counts[language] if language < len(reader.counts) else np.zeros(0, np.int64)
-    words = words.filter(pl.col("number") < len(counts))
-    return words.select("word", pl.Series("count", counts[words["number"].to_numpy()], pl.Int64))
+def _choose(
+    words: pl.DataFrame, language: str, *, min_count: int, max_words: int | None, keep: list[str]
+) -> pl.DataFrame:
+    """The rows of `words` (columns "word" and "count") that enter a vocabulary, most frequent first.
 
-
-def _over_ranks(counts: pl.DataFrame) -> pl.DataFrame:
-    """The counts of words summed over ranks."""
-    if communicator().size == 1:
-        return counts
-    file = io.BytesIO()
-    counts.write_ipc(file)
-    parts = [pl.read_ipc(io.BytesIO(data)) for data in communicator().allgather(file.getvalue())]
-    return pl.concat(parts).group_by("word", maintain_order=True).agg(pl.col("count").sum())
+    They are the `max_words` most frequent words that occur at least `min_count` times, and those in `keep` that occur.
+    """
+    ranked = words.filter(pl.col("count") > 0).sort("count", "word", descending=[True, False])
+    frequent = (pl.col("count") >= min_count) & (pl.row_index() < (max_words or len(ranked)))
+    chosen = ranked.filter(frequent | pl.col("word").is_in(keep))
+    if not len(chosen):
+        of = f' of "{language}"' if language else ""
+        word, count = words.sort("count", "word").row(-1) if len(words) else ("", 0)
+        raise InputError(
+            f'min_count={min_count} leaves no word{of}: the most frequent, "{word}", occurs {count:,} times'
+        )
+    return chosen
 
 
 def _as_ids(
@@ -255,21 +247,3 @@ def _as_ids(
         else:
             language = np.repeat(languages[first:last], np.diff(offsets[first : last + 1]))
             yield first, last, ids[language, numbers]
-
-
-def _lengths_within(ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of tokens of each document that are in the vocabulary."""
-    before: NDArray[np.int64] = np.concatenate([[0], np.cumsum(ids >= 0, dtype=np.int32)])
-    lengths: NDArray[np.int64] = np.diff(before[offsets - offsets[0]])
-    return lengths
-
-
-def _no_words_left(words: pl.DataFrame, min_count: int, language: str) -> str:
-    of = f' of "{language}"' if language else ""
-    word, count = words.sort("count", "word").select("word", "count").row(-1) if len(words) else ("", 0)
-    return f'min_count={min_count} leaves no word{of}: the most frequent, "{word}", occurs {count:,} times'
-
-
-def _packed(name: str, words: list[str]) -> dict[str, NDArray[Any]]:
-    text, starts = storage.pack(words)
-    return {f"{name}/text": text, f"{name}/starts": starts}

@@ -1,7 +1,8 @@
 """Sources of documents: files, frames, or any iterable of dicts that can be read again.
 
-A source knows its columns and gives rows in batches, as Polars frames with only the columns asked for, so that a
-corpus is never complete in memory.
+A source has a name for messages and the names of its columns. It gives its rows in batches, any number of times and
+with only the columns asked for, so that a corpus is never complete in memory, and an identity: a string that is equal
+for sources with the same rows in these columns.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import glob
 import hashlib
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,47 +41,10 @@ class DocumentBatch:
             )
 
 
-class Source(ABC):
-    """Rows with named columns that can be read any number of times."""
-
-    name: str
-    columns: tuple[str, ...]
-
-    @abstractmethod
-    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
-        """The rows in their order, with these columns only."""
-
-    @abstractmethod
-    def identity(self, columns: Sequence[str]) -> str:
-        """A string that is equal for sources with the same rows."""
-
-
-def source_of(source: Any, *, encoding: str, documents: str) -> Source:
-    """The source for what a user passed to `read`."""
-    if isinstance(source, (str, os.PathLike)):
-        return Files([source], encoding, documents)
-    if isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source):
-        return Frame(source)
-    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
-        if iter(source) is source:
-            raise InputError(
-                f"a {type(source).__name__} can be read only once: pass a list of dicts, "
-                "or an object whose __iter__ starts anew each time"
-            )
-        if isinstance(source, Sequence) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
-            return Files(source, encoding, documents)
-        return Documents(source)
-    raise InputError(
-        f"cannot read a corpus from {type(source).__name__}: pass a path, a pandas, polars or Arrow frame, "
-        "or a list of dicts"
-    )
-
-
-class Files(Source):
+class Files:
     """One or more files of one format."""
 
-    def __init__(self, sources: Iterable[str | os.PathLike[str]], encoding: str, documents: str = "lines") -> None:
-        sources = list(sources)
+    def __init__(self, sources: Sequence[str | os.PathLike[str]], encoding: str, documents: str = "lines") -> None:
         self.paths = [path for source in sources for path in _expand(source)]
         self.name = str(sources[0]) if len(sources) == 1 else f"{len(sources)} files"
         self._format = formats.format_of(self.paths, encoding, documents)
@@ -103,50 +66,46 @@ class Files(Source):
         return json.dumps([self._format.identity, stamps])
 
 
-class Frame(Source):
+class Frame:
     """A pandas, polars or Arrow frame in memory, or a polars LazyFrame."""
 
     def __init__(self, frame: Any) -> None:
-        self._pandas = frame if _is_pandas(frame) else None
-        names = [str(name) for name in (frame.columns if self._pandas is not None else _column_names(frame))]
+        names = [str(name) for name in _column_names(frame)]
         formats.check_unique(names, "the frame")
-        is_polars = isinstance(frame, (pl.DataFrame, pl.LazyFrame))
-        self._polars = None if self._pandas is not None else frame.lazy() if is_polars else pl.from_arrow(frame)
-        if isinstance(self._polars, pl.DataFrame):
-            self._polars.columns = names  # Polars renames empty ones
         self.columns = tuple(names)
         self.name = f"a {type(frame).__module__.split('.')[0]} frame"
+        self._is_pandas = _is_pandas(frame)
+        if not self._is_pandas and not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
+            frame = pl.from_arrow(frame)
+            frame.columns = names  # Polars renames empty ones
+        self._frame: Any = frame if self._is_pandas else frame.lazy()
 
     def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
         first = 1
-        frames = self._pandas_frames(columns) if self._pandas is not None else self._polars_frames(columns)
-        for frame, share in frames:
-            yield DocumentBatch(frame, self.name, first, share)
-            first += len(frame)
-
-    def _polars_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
-        assert self._polars is not None
         with input_errors(self.name):
-            for frame in formats.in_batches(self._polars.lazy().select(by_name(*columns))):  # type: ignore[union-attr]
-                yield frame, None
+            for frame in self._frames(columns):
+                share = (first - 1 + len(frame)) / len(self._frame) if self._is_pandas else None
+                yield DocumentBatch(frame, self.name, first, share)
+                first += len(frame)
 
-    def _pandas_frames(self, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float | None]]:
-        rows, step = len(self._pandas), formats.MAX_BATCH_ROWS  # type: ignore[arg-type]
-        for start in range(0, rows, step):
-            piece = self._pandas.iloc[start : start + step]  # type: ignore[union-attr]
-            series = {name: _from_pandas(name, piece[_label(piece, name)]) for name in columns}
-            yield pl.DataFrame(series), min(1.0, (start + step) / rows)
+    def _frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        if not self._is_pandas:
+            yield from formats.in_batches(self._frame.select(by_name(*columns)))
+            return
+        for start in range(0, len(self._frame), formats.MAX_BATCH_ROWS):
+            piece = self._frame.iloc[start : start + formats.MAX_BATCH_ROWS]
+            yield pl.DataFrame({name: _from_pandas(name, piece[_label(piece, name)]) for name in columns})
 
     def identity(self, columns: Sequence[str]) -> str:
-        if self._pandas is not None:
-            types = [self._pandas[_label(self._pandas, name)].dtype for name in columns]
+        if self._is_pandas:
+            types = [self._frame[_label(self._frame, name)].dtype for name in columns]
         else:
-            types = self._polars.lazy().select(by_name(*columns)).collect_schema().dtypes()  # type: ignore[union-attr]
+            types = self._frame.select(by_name(*columns)).collect_schema().dtypes()
         # the types, too, since a date has the hash of its number
         return f"{types} {_digest(batch.frame for batch in self.batches(columns))}"
 
 
-class Documents(Source):
+class Documents:
     """Dicts, from anything that can be iterated over again: a list, or an object whose __iter__ starts anew."""
 
     def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -168,7 +127,7 @@ class Documents(Source):
         digest = hashlib.blake2b(digest_size=16)
         first = 1
         for frame in formats.frames_of_dicts(self._checked(), columns, self.name):
-            digest.update(_row_hashes(frame))
+            digest.update(frame.hash_rows(seed=0).to_numpy().tobytes())
             yield DocumentBatch(frame, self.name, first, None)
             first += len(frame)
         if self._known_digest is not None and digest.hexdigest() != self._known_digest:
@@ -180,6 +139,30 @@ class Documents(Source):
         self._known_digest = None
         self._known_digest = _digest(batch.frame for batch in self.batches(columns))
         return self._known_digest
+
+
+Source = Files | Frame | Documents
+
+
+def source_of(source: Any, *, encoding: str, documents: str) -> Source:
+    """The source for what a user passed to `read`."""
+    if isinstance(source, (str, os.PathLike)):
+        return Files([source], encoding, documents)
+    if isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source):
+        return Frame(source)
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
+        if iter(source) is source:
+            raise InputError(
+                f"a {type(source).__name__} can be read only once: pass a list of dicts, "
+                "or an object whose __iter__ starts anew each time"
+            )
+        if isinstance(source, Sequence) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+            return Files(source, encoding, documents)
+        return Documents(source)
+    raise InputError(
+        f"cannot read a corpus from {type(source).__name__}: pass a path, a pandas, polars or Arrow frame, "
+        "or a list of dicts"
+    )
 
 
 def _stat(path: Path) -> os.stat_result:
@@ -208,8 +191,8 @@ def _expand(source: str | os.PathLike[str]) -> list[Path]:
 def _column_names(frame: Any) -> Sequence[str]:
     if isinstance(frame, pl.LazyFrame):
         return frame.collect_schema().names()
-    if isinstance(frame, pl.DataFrame):
-        return frame.columns
+    if isinstance(frame, pl.DataFrame) or _is_pandas(frame):
+        return list(frame.columns)
     names = getattr(getattr(frame, "schema", None), "names", None)
     if names is None:
         raise InputError(f"cannot read a corpus from {type(frame).__name__}: pass a table, which can be read again")
@@ -233,12 +216,8 @@ def _from_pandas(name: str, column: Any) -> pl.Series:
     return formats.series_of(name, values)
 
 
-def _row_hashes(frame: pl.DataFrame) -> bytes:
-    return frame.hash_rows(seed=0).to_numpy().tobytes()
-
-
 def _digest(frames: Iterable[pl.DataFrame]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for frame in frames:
-        digest.update(_row_hashes(frame))
+        digest.update(frame.hash_rows(seed=0).to_numpy().tobytes())
     return digest.hexdigest()

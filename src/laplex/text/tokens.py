@@ -1,8 +1,7 @@
 """The corpus as numbers: one long array of word ids, and the borders and metadata of its documents.
 
 Tokens are made from a Corpus once, written to a cache folder under a hash of the documents and the settings, and
-memory-mapped from there. Words outside the vocabulary are left out; document borders are kept.
-N tokens, M documents, S slices, V words.
+memory-mapped from there. N tokens, M documents, S slices, V words.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import platformdirs
@@ -74,20 +72,22 @@ class Tokens:
     """
 
     def __init__(self, saved: storage.Saved) -> None:
-        arrays, settings = saved.arrays, saved.settings
-        self.folder = saved.folder
-        self.digest = saved.digest
-        self.settings = settings
+        arrays, self.settings = saved.arrays, saved.settings
+        self.folder, self.digest = saved.folder, saved.digest
+
+        def texts(name: str) -> list[str]:
+            return storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"])
+
         try:
             self.ids: NDArray[np.int32] = arrays["ids"]
             self.offsets: NDArray[np.int64] = arrays["offsets"]
             self.languages: NDArray[np.int32] = arrays["languages"]
-            self.columns: tuple[str, ...] = tuple(settings["columns"])
+            self.columns: tuple[str, ...] = tuple(self.settings["columns"])
             self._codes = {name: arrays[f"codes/{name}"] for name in self.columns}
-            self._values = {name: _unpack(arrays, f"values/{name}") for name in self.columns}
+            self._values = {name: texts(f"values/{name}") for name in self.columns}
             self.vocabularies = tuple(
-                Vocabulary(_unpack(arrays, f"words/{i}"), arrays[f"counts/{i}"], language)
-                for i, language in enumerate(settings["languages"])
+                Vocabulary(texts(f"words/{i}"), arrays[f"counts/{i}"], language)
+                for i, language in enumerate(self.settings["languages"])
             )
             self._check_arrays()
         except (KeyError, ValueError, TypeError) as error:
@@ -95,7 +95,8 @@ class Tokens:
 
     def _check_arrays(self) -> None:
         """Raise ValueError unless the arrays fit together, since kernels do not check."""
-        if not all(isinstance(name, str) for name in (*self.columns, *self._names)) or not self._names:
+        languages = [vocabulary.language for vocabulary in self.vocabularies]
+        if not all(isinstance(name, str) for name in (*self.columns, *languages)) or not languages:
             raise ValueError("a name of a column or a language")
         int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
         if self.ids.ndim != 1 or self.ids.dtype != int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
@@ -103,7 +104,7 @@ class Tokens:
         lengths = np.diff(self.offsets)
         if not len(self.offsets) or self.offsets[0] != 0 or self.offsets[-1] != len(self) or (lengths < 0).any():
             raise ValueError("where a document begins")
-        sizes = {"the language of a document": (self.languages, len(self._names))}
+        sizes = {"the language of a document": (self.languages, len(languages))}
         sizes |= {f'the "{name}" of a document': (self._codes[name], len(self._values[name])) for name in self.columns}
         for name, (codes, size) in sizes.items():
             if codes.dtype != int32 or codes.shape != documents or not ((codes >= 0) & (codes < size)).all():
@@ -114,10 +115,6 @@ class Tokens:
         if (largest >= np.array([len(v) for v in self.vocabularies])[self.languages[full]]).any():
             raise ValueError("the id of a word")
 
-    @property
-    def _names(self) -> list[str]:
-        return [vocabulary.language for vocabulary in self.vocabularies]
-
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -127,7 +124,7 @@ class Tokens:
         return len(self.offsets) - 1
 
     def document(self, index: int) -> NDArray[np.int32]:
-        """The words of one document.
+        """The word ids of one document.
 
         Args:
             index: The number of the document, from 0.
@@ -206,8 +203,7 @@ class Tokens:
             if documents is not None:
                 inside = inside & documents[first:last]
             lengths = np.diff(self.offsets[first : last + 1])
-            keep = np.repeat(inside, lengths)
-            ids = self.ids[self.offsets[first] : self.offsets[last]][keep]
+            ids = self.ids[self.offsets[first] : self.offsets[last]][np.repeat(inside, lengths)]
             row = np.repeat(slices.of_document[first:last][inside].astype(np.int64), lengths[inside])
             counts += np.bincount(row * size + ids, minlength=len(counts))
         return counts.reshape(len(slices), size)
@@ -255,7 +251,7 @@ class Tokens:
             raise InputError(f'keep is a list of words: write keep=["{keep}"]')
         min_count = check_int("min_count", min_count)
         max_words = None if max_words is None else check_int("max_words", max_words)
-        threads = None if threads is None else check_int("threads", threads)
+        threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
         settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(keep)}
         key = cache_key(corpus, settings)
         part = f"-{communicator().rank}-of-{communicator().size}" if communicator().size > 1 else ""
@@ -272,22 +268,16 @@ class Tokens:
                     raise  # reading again is a collective operation
                 say(f"{error}; the text is read again", quiet=quiet)
         started = time.monotonic()
-        build(corpus, settings, folder, threads or os.cpu_count() or 1, quiet)
+        build(corpus, settings, folder, threads, quiet)
         tokens = cls(storage.load(folder, "tokens"))
-        say(f"{tokens._sizes}, read in {time.monotonic() - started:.1f} s{tokens._left_out()}", quiet=quiet)
+        words = tokens.settings["words_read"] - sum(map(len, tokens.vocabularies))
+        read = tokens.settings["tokens_read"]
+        share = (read - len(tokens)) / read
+        left_out = f"; {words:,} rarer words left out ({share:.1%} of the tokens)" if share else ""
+        say(f"{tokens._sizes}, read in {time.monotonic() - started:.1f} s{left_out}", quiet=quiet)
         return tokens
-
-    def _left_out(self) -> str:
-        read = self.settings["tokens_read"]
-        tokens = read - len(self)
-        words = self.settings["words_read"] - sum(len(v) for v in self.vocabularies)
-        return f"; {words:,} rarer words left out ({tokens / read:.1%} of the tokens)" if tokens else ""
 
 
 def cache_folder() -> Path:
     """The folder of cached tokens: $LAPLEX_CACHE, or the user's cache folder."""
     return Path(os.environ.get("LAPLEX_CACHE") or platformdirs.user_cache_dir("laplex"))
-
-
-def _unpack(arrays: dict[str, NDArray[Any]], name: str) -> list[str]:
-    return storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"])

@@ -1,9 +1,6 @@
 """Words: how a text is split into them, and the vocabulary of a language.
 
 By default a text is split as in the paper: lower case, runs of letters and digits, accents kept, all else dropped.
-Scripts without spaces between words (Chinese, Japanese, Thai, ...) are to be split before by a tool for that language:
-pass the column of lists as `text`.
-
 Word ids run from the most frequent word down, ties by the alphabet, so that the same text always gives the same ids.
 V words.
 """
@@ -15,7 +12,7 @@ import re
 import secrets
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import repeat
@@ -46,9 +43,8 @@ class Tokenizer:
         elif rule is not None and not callable(rule):
             raise InputError(f"a tokenizer is a regular expression or a function, not {type(rule).__name__}")
         self.lowercase = lowercase
-        self._pattern = rule if isinstance(rule, str) else WORDS
-        self._function = rule if callable(rule) else None
-        self.identity = f"{lowercase} {_function_identity(rule) if callable(rule) else self._pattern}"
+        self._rule = WORDS if rule is None else rule
+        self.identity = f"{lowercase} {_function_identity(rule) if callable(rule) else self._rule}"
 
     def split(self, texts: pl.Series) -> pl.Series:
         """A list of words for each text. Of texts that are lists of words already, only empty words are dropped."""
@@ -56,26 +52,26 @@ class Tokenizer:
             return _without_empty(texts)
         if self.lowercase:
             texts = texts.str.to_lowercase()
-        if self._function is not None:
-            return pl.Series([self._call(text) for text in texts], dtype=pl.List(pl.String))
-        words = texts.str.extract_all(self._pattern)
-        return words if self._pattern == WORDS else _without_empty(words)
+        if not isinstance(self._rule, str):
+            return pl.Series([_words_by(self._rule, text) for text in texts], dtype=pl.List(pl.String))
+        words = texts.str.extract_all(self._rule)
+        return words if self._rule == WORDS else _without_empty(words)
 
     def counts(self, texts: pl.Series) -> pl.Series:
         """The number of words of each text."""
-        if self._function is None and self._pattern == WORDS and texts.dtype == pl.String:
+        if self._rule == WORDS and texts.dtype == pl.String:
             return (texts.str.to_lowercase() if self.lowercase else texts).str.count_matches(WORDS)
         return self.split(texts).list.len()
 
-    def _call(self, text: str) -> list[str]:
-        assert self._function is not None
-        result = self._function(text)
-        words = [] if isinstance(result, str) else list(result)
-        if isinstance(result, str) or not all(isinstance(word, str) for word in words):
-            raise InputError(
-                f"the tokenizer must return a list of strings; for {text[:40]!r} it returned {repr(result)[:80]}"
-            )
-        return [word for word in words if word]
+
+def _words_by(function: Callable[[str], Iterable[str]], text: str) -> list[str]:
+    result = function(text)
+    words = [] if isinstance(result, str) else list(result)
+    if isinstance(result, str) or not all(isinstance(word, str) for word in words):
+        raise InputError(
+            f"the tokenizer must return a list of strings; for {text[:40]!r} it returned {repr(result)[:80]}"
+        )
+    return [word for word in words if word]
 
 
 def _without_empty(words: pl.Series) -> pl.Series:
@@ -85,17 +81,16 @@ def _without_empty(words: pl.Series) -> pl.Series:
 def _function_identity(function: object) -> str:
     """A string that is the same for the same function in every run: its code and the values of the names in it.
 
-    A closure, a function that uses an object without a plain form, or another callable gets a new identity each time,
-    so that nothing stale is ever reused from the cache.
+    A callable without such a form (a closure, say) gets a new identity each time, so that no stale cache is reused.
     """
-    if isinstance(function, FunctionType) and function.__closure__ is None:
-        try:
-            text = repr(_as_data(function, function.__module__, ()))
-        except (TypeError, RecursionError):
-            return secrets.token_hex(16)
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
-        return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
-    return secrets.token_hex(16)
+    if not isinstance(function, FunctionType):
+        return secrets.token_hex(16)
+    try:
+        text = repr(_as_data(function, function.__module__, ()))
+    except (TypeError, RecursionError):
+        return secrets.token_hex(16)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+    return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
 
 
 def _as_data(value: Any, module: str, outer: tuple[object, ...]) -> Any:
@@ -107,12 +102,10 @@ def _as_data(value: Any, module: str, outer: tuple[object, ...]) -> Any:
         return value
     if isinstance(value, re.Pattern):
         return [value.pattern, value.flags]
-    if isinstance(value, (list, tuple)):
-        return [_as_data(item, module, outer) for item in value]
+    if isinstance(value, (list, tuple, dict)):
+        return [_as_data(item, module, outer) for item in (value.items() if isinstance(value, dict) else value)]
     if isinstance(value, (set, frozenset)):
         return sorted(repr(_as_data(item, module, outer)) for item in value)
-    if isinstance(value, dict):
-        return [_as_data(item, module, outer) for item in value.items()]
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, CodeType):
@@ -153,7 +146,11 @@ class Vocabulary:
         if len(words) != len(counts):
             raise ValueError(f"{len(words)} words, {len(counts)} counts")
         self.words = tuple(words)
-        _check_encodable(self.words)
+        try:
+            "".join(words).encode()
+        except UnicodeEncodeError as error:  # half characters (surrogates), which no table, file or terminal can hold
+            word = next(word for word in words if error.object[error.start] in word)
+            raise InputError(f"the word {word!r} holds half a character (a surrogate): leave it out") from None
         if len(set(self.words)) < len(self.words):
             repeated = next(word for word, count in Counter(self.words).items() if count > 1)
             raise InputError(f'the word "{repeated}" is there more than once: a vocabulary has each word once')
@@ -189,7 +186,7 @@ class Vocabulary:
             words: The words, known or not.
 
         Returns:
-            (n) Their ids, −1 for words that are not in the vocabulary.
+            Their ids, −1 for words that are not in the vocabulary.
         """
         return np.fromiter(map(self._ids.get, words, repeat(-1)), np.int64, len(words))
 
@@ -241,24 +238,3 @@ class Vocabulary:
         weights: NDArray[np.float64] = self.counts.astype(np.float64) ** power
         weights /= weights.sum()
         return weights
-
-
-def _check_encodable(words: Sequence[str]) -> None:
-    """Refuse half characters (surrogates), which a str can hold but no table, file or terminal."""
-    try:
-        "".join(words).encode()
-    except UnicodeEncodeError as error:
-        word = next(word for word in words if error.object[error.start] in word)
-        raise InputError(f"the word {word!r} holds half a character (a surrogate): leave it out") from None
-
-
-def choose(
-    words: pl.DataFrame, *, min_count: int, max_words: int | None = None, keep: Collection[str] = ()
-) -> pl.DataFrame:
-    """The rows of `words` (columns "word" and "count") that enter a vocabulary, most frequent first.
-
-    They are the `max_words` most frequent words that occur at least `min_count` times, and those in `keep` that occur.
-    """
-    ranked = words.filter(pl.col("count") > 0).sort("count", "word", descending=[True, False])
-    frequent = (pl.col("count") >= min_count) & (pl.row_index() < (max_words or len(ranked)))
-    return ranked.filter(frequent | pl.col("word").is_in(list(keep)))

@@ -4,8 +4,7 @@ text     a line "V D" (GloVe has none), then on each line a word and its D numbe
 binary   a line "V D", then for each word its bytes, a space, D little-endian float32, and perhaps a newline
 
 Both may be compressed by gzip. A file is read in blocks, so that memory grows with what the file holds and never with
-what its header claims; a compressed one that decompresses to more than a hundred times its size is refused.
-V words, D dimensions.
+what its header claims. V words, D dimensions.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -68,11 +67,16 @@ def read(
     """
     path = Path(path)
     words: list[str] = []
-    blocks: list[Floats] = []
-    with _open(path) as (file, share), bar(f"reading {path.name}", quiet=quiet) as progress:
-        start = file.read(BLOCK_BYTES).removeprefix(BYTE_ORDER_MARK)
+    vectors: list[Floats] = []
+    with _open(path) as (blocks, share), bar(f"reading {path.name}", quiet=quiet) as progress:
+        start = next(blocks, b"").removeprefix(BYTE_ORDER_MARK)
         first, _, rest = start.partition(b"\n")
-        _check_start(path, start, first)
+        if not start.strip():
+            raise InputError(f'"{path}" is empty')
+        if start.startswith(_FASTTEXT_MODEL):
+            raise InputError(f'"{path}" is a complete fastText model: give the .vec file beside it')
+        if len(first) > MAX_LINE_BYTES:
+            raise InputError(f'"{path}", line 1: longer than {MAX_LINE_BYTES:,} bytes, so these are no word vectors')
         header = _HEADER.fullmatch(first)
         count, dimensions = (int(size) for size in header.groups()) if header else (None, len(first.split()) - 1)
         if count == 0 or not 1 <= dimensions <= MAX_DIMENSIONS:
@@ -80,7 +84,7 @@ def read(
                 f'"{path}", line 1: {first[:60]!r} is neither a header "words dimensions" (dimensions from 1 to '
                 f"{MAX_DIMENSIONS:,}) nor a word and its numbers"
             )
-        following = itertools.chain([rest if header else start], iter(lambda: file.read(BLOCK_BYTES), b""))
+        following = itertools.chain([rest if header else start], blocks)
         if (_is_binary(rest) if binary is None else binary) and count is not None:
             pieces = _binary_pieces(path, following, count, dimensions, len(first) + 1)
         elif binary:
@@ -89,13 +93,13 @@ def read(
             pieces = _text_pieces(path, following, dimensions, 2 if header else 1)
         for names, block in pieces:
             words += names
-            blocks.append(block)
+            vectors.append(block)
             progress.update(share(), f"{len(words):,} words")
     if count is not None and len(words) != count:
         raise InputError(f'"{path}" holds {len(words):,} vectors, its header says {count:,}')
     if repeated := _first_repeated(words):
         raise InputError(f'"{path}", vector {repeated + 1:,}: the word "{words[repeated][:60]}" is there a second time')
-    return words, _concatenate(blocks, dimensions)
+    return words, _concatenate(vectors, dimensions)
 
 
 def write(
@@ -136,39 +140,23 @@ def write(
             progress.update(at / len(encoded))
 
 
-class _Gzip(gzip.GzipFile):
-    """A compressed file that is refused when it decompresses to more than vectors can."""
-
-    def __init__(self, path: Path, raw: BinaryIO, size: int) -> None:
-        super().__init__(fileobj=raw)
-        self._path, self._max_bytes = path, MAX_EXPANSION * size + MIN_EXPANSION_BYTES
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = super().read(size)
-        if self.tell() > self._max_bytes:
-            raise InputError(
-                f'"{self._path}" decompresses to more than {MAX_EXPANSION} times its size: these are no vectors'
-            )
-        return data
-
-
 @contextmanager
-def _open(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """The bytes of a file, decompressed, and a function for the share of it that has been read."""
+def _open(path: Path) -> Iterator[tuple[Iterator[bytes], Callable[[], float]]]:
+    """The bytes of a file in blocks, decompressed, and a function for the share of it that has been read."""
     with input_errors(path), open(path, "rb") as raw:
         size = max(path.stat().st_size, 1)
         compressed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
-        yield _Gzip(path, raw, size) if compressed else raw, lambda: raw.tell() / size
+        file: Any = gzip.GzipFile(fileobj=raw) if compressed else raw
 
+        def blocks() -> Iterator[bytes]:
+            while block := file.read(BLOCK_BYTES):
+                if file.tell() > MAX_EXPANSION * size + MIN_EXPANSION_BYTES:
+                    limit = f"more than {MAX_EXPANSION} times its size"
+                    raise InputError(f'"{path}" decompresses to {limit}: these are no vectors')
+                yield block
 
-def _check_start(path: Path, start: bytes, first: bytes) -> None:
-    if not start.strip():
-        raise InputError(f'"{path}" is empty')
-    if start.startswith(_FASTTEXT_MODEL):
-        raise InputError(f'"{path}" is a complete fastText model: give the .vec file beside it')
-    if len(first) > MAX_LINE_BYTES:
-        raise InputError(f'"{path}", line 1: longer than {MAX_LINE_BYTES:,} bytes, so these are no word vectors')
+        yield blocks(), lambda: raw.tell() / size
 
 
 def _is_binary(rest: bytes) -> bool:
@@ -304,16 +292,14 @@ def _decode(word: bytes, where: str) -> str:
 
 
 def _first_repeated(words: Sequence[str]) -> int | None:
-    if len(set(words)) == len(words):
-        return None
-    seen: set[str] = set()
-    return next(i for i, word in enumerate(words) if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+    first: dict[str, int] = {}
+    return next((i for i, word in enumerate(words) if first.setdefault(word, i) != i), None)
 
 
 def _concatenate(blocks: list[Floats], dimensions: int) -> Floats:
     """All blocks in one array; each is freed once it is copied, so that memory never holds them twice."""
-    vectors = np.empty((sum(map(len, blocks)), dimensions), np.float32)
-    end = len(vectors)
+    end = sum(map(len, blocks))
+    vectors = np.empty((end, dimensions), np.float32)
     while blocks:
         block = blocks.pop()
         vectors[end - len(block) : end] = block
