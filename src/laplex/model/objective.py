@@ -115,10 +115,7 @@ class HeldOutDocuments:
         return cls(problem, chosen, *_concatenate(problem, chosen))
 
     def log_likelihood(self, theta: NDArray[Any], seed: int) -> float:
-        """The mean log likelihood of a token, with negatives that depend on nothing but `seed`.
-
-        Two models of one vocabulary are compared on the same tokens with the same negatives.
-        """
+        """The mean log likelihood of a token, with negatives that depend on nothing but `seed`."""
         problem, total = self.problem, 0.0
         starts, context_starts = problem.word_start[self.documents], problem.context_start[self.documents]
         languages = problem.language[self.documents]
@@ -127,10 +124,7 @@ class HeldOutDocuments:
         )
         noise = [problem.negatives_of(int(starts[i]), int(languages[i])) for i in example]
         batches = held_out_batches(self.ids, self.offsets, noise, noise_of_document, problem.negatives, seed)
+        score, vectors = problem.likelihood.score_tokens, lambda rows: theta[problem.slot[rows]]
         for batch in batches:
-            total += float(
-                problem.likelihood.score_tokens(
-                    batch, problem.window, starts, context_starts, lambda rows: theta[problem.slot[rows]]
-                ).sum()
-            )
+            total += float(score(batch, problem.window, starts, context_starts, vectors).sum())
         return total / max(len(self.ids), 1)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.graph import Graph
-from laplex.model.priors.prior import (
-    ByEdge,
-    ByWord,
-    Prior,
-    by_edge,
-    by_word,
-    check_strength,
-    shown,
-)
+from laplex.model.priors.prior import ByEdge, ByWord, Prior, by_edge, by_word, check_strength, shown
 from laplex.model.rows import Role, Rows
 from laplex.text import word2vec
 
@@ -193,10 +184,9 @@ class Anchor(Prior):
         if len({vector.shape for vector in vectors}) > 1 or not np.isfinite(targets := np.array(vectors)).all():
             raise InputError("the vectors to be anchored to are not all of one length, or not finite")
         ids = vocabulary.ids(words)
-        role: Role = "word" if self.on == "words" else "context"
-        starts = list(rows.everywhere(role, language))
-        first = np.concatenate([start + ids for start in starts])
-        second = np.tile(len(rows) + np.arange(len(words)), len(starts))
+        starts = rows.everywhere("word" if self.on == "words" else "context", language)
+        first = np.add.outer(starts, ids)
+        second = np.broadcast_to(len(rows) + np.arange(len(words)), first.shape)
         return Graph.of(len(rows), first, second, np.tile(strengths[ids], len(starts)), targets=targets)
 
     def coverage(self, rows: Rows, graph: Graph) -> str:
@@ -239,24 +229,22 @@ class Edges(Prior):
         by_edge(self.strength, self.source.edges, "the graph")
 
     def graph(self, rows: Rows) -> Graph:
-        source, slices = self.source, len(rows.slices)
-        assert source.names is not None
-        table = np.full((len(source.names), slices), -1, np.int64)  # the rows of each node, one again and again
-        many = np.zeros(len(source.names), bool)  # nodes that stand for a row in each slice
-        for node, name in enumerate(source.names):
+        source, names = self.source, self.source.names or ()
+        table = np.full((len(names), len(rows.slices)), -1, np.int64)  # the rows of each node, one again and again
+        many = np.zeros(len(names), bool)  # nodes that stand for a row in each slice
+        for node, name in enumerate(names):
             places = _rows_named(name, rows)
             if places is not None:
                 table[node], many[node] = places, len(places) > 1
         known = table[:, 0] >= 0
         if not known.any():
-            raise InputError(
-                f"none of the {len(known):,} nodes of the graph, such as {source.names and source.names[0]}, is known"
-            )
+            raise InputError(f"none of the {len(known):,} nodes of the graph, such as {names and names[0]}, is known")
+        once = np.arange(len(rows.slices)) == 0
         in_all_slices = (many[source.first] | many[source.second])[:, None]
-        used = (known[source.first] & known[source.second])[:, None] & (in_all_slices | (np.arange(slices) == 0))
+        used = (known[source.first] & known[source.second])[:, None] & (in_all_slices | once)
         edge = np.nonzero(used)[0]
         diagonal = np.zeros(len(rows))
-        entered = known[:, None] & (many[:, None] | (np.arange(slices) == 0))
+        entered = known[:, None] & (many[:, None] | once)
         np.add.at(diagonal, table[entered], source.diagonal[np.nonzero(entered)[0]])
         strength = by_edge(self.strength, source.edges, "the graph")
         return Graph.of(
@@ -288,7 +276,7 @@ def _join(
     strengths = np.broadcast_to(by_edge(strength, len(pairs), pairs.name), len(pairs))[known]
     weight = pairs.weight[known]
     weight = np.where(np.isinf(strengths), np.copysign(np.inf, weight), strengths * weight)
-    starts: NDArray[np.int64] = np.array(list(_starts(rows, roles, one, two)), np.int64)
+    starts = np.array(_starts(rows, roles, one, two))
     return Graph.of(
         len(rows),
         starts[:, :1] + left[known],
@@ -299,18 +287,21 @@ def _join(
     )
 
 
-def _starts(rows: Rows, roles: Roles, one: int, two: int) -> Iterator[tuple[int, int]]:
+def _starts(rows: Rows, roles: Roles, one: int, two: int) -> list[tuple[int, int]]:
     """The first rows of two languages that pairs join: in every slice, or only once between contexts."""
-    for first, second in roles:
-        for slice in range(1 if first == second == "context" else len(rows.slices)):
-            yield (
-                rows.word_start(one, slice) if first == "word" else rows.context_start(one),
-                rows.word_start(two, slice) if second == "word" else rows.context_start(two),
-            )
+
+    def start(role: Role, language: int, slice: int) -> int:
+        return rows.word_start(language, slice) if role == "word" else rows.context_start(language)
+
+    return [
+        (start(first, one, slice), start(second, two, slice))
+        for first, second in roles
+        for slice in range(1 if first == second == "context" else len(rows.slices))
+    ]
 
 
 def _coverage(pairs: WordPairs, graph: Graph, rows: Rows, roles: Roles) -> str:
-    known = graph.edges // len(list(_starts(rows, roles, 0, 0)))
+    known = graph.edges // len(_starts(rows, roles, 0, 0))
     return f"{known:,} of {len(pairs):,} pairs of {pairs.name} have both words in the vocabulary"
 
 
@@ -324,10 +315,9 @@ def _rows_named(name: Hashable, rows: Rows) -> list[int] | None:
     vocabulary = rows.vocabularies[language]
     if word not in vocabulary:
         return None
-    starts = list(rows.everywhere(role, language))
+    starts = rows.everywhere(role, language)
     if len(rest) > 1 and rest[1] not in (None, ()) and role == "word" and rows.slices.columns:
-        key = rest[1] if isinstance(rest[1], tuple) else (rest[1],)
-        key = tuple(str(value) for value in key)
+        key = tuple(map(str, rest[1] if isinstance(rest[1], tuple) else (rest[1],)))
         if key not in rows.slices.keys:
             raise InputError(f"there is no slice {key}; there are {quote(rows.slices.keys, 6)}")
         starts = [starts[rows.slices.keys.index(key)]]

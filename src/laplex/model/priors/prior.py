@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.model.graph import Graph
-from laplex.model.rows import Role, Rows
+from laplex.model.rows import Rows
 from laplex.text.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
@@ -37,27 +37,19 @@ class WordPrior:
     contexts: Floats  # (V) the diagonal of context rows
 
     def __add__(self, other: WordPrior) -> WordPrior:
-        return WordPrior(
-            self.weights + other.weights,
-            self.diagonal + other.diagonal,
-            self.words + other.words,
-            self.contexts + other.contexts,
-        )
+        return WordPrior(**{name: values + getattr(other, name) for name, values in vars(self).items()})
 
     def check_positive_definite(self, rows: Rows) -> None:
         """Raise an error if the prior says nothing about some vector."""
-        starts = np.cumsum([0, *map(len, rows.vocabularies)])
-
-        def name(word: int, slice: int | None) -> Any:
-            language = int(np.searchsorted(starts, word, "right")) - 1
-            first = rows.context_start(language) if slice is None else rows.word_start(language, slice)
-            return rows.name(first + word - int(starts[language]))
-
-        Graph.of(len(self.contexts), diagonal=self.contexts).check_positive_definite(lambda word: name(word, None))
-        first, second = np.nonzero(np.triu(self.weights))
+        contexts = Graph.of(len(self.contexts), diagonal=self.contexts)
+        contexts.check_positive_definite(lambda word: rows.name(rows.context_start(0) + word))
         weakest = int(self.words.argmin())
-        slices = Graph.of(len(self.diagonal), first, second, diagonal=self.diagonal + self.words[weakest])
-        slices.check_positive_definite(lambda slice: name(weakest, slice))
+        starts = np.cumsum([0, *map(len, rows.vocabularies)])
+        language = int(np.searchsorted(starts, weakest, "right")) - 1
+        word = weakest - int(starts[language])
+        diagonal = self.diagonal + self.words[weakest]
+        slices = Graph.of(len(diagonal), *np.nonzero(np.triu(self.weights)), diagonal=diagonal)
+        slices.check_positive_definite(lambda slice: rows.name(rows.word_start(language, slice) + word))
 
 
 class Prior(ABC):
@@ -83,7 +75,6 @@ class Prior(ABC):
     tuned_by_default: ClassVar[bool] = True
     usual_strength: ClassVar[float] = 100.0
     in_words: ClassVar[str | None] = None
-
     _kinds: ClassVar[dict[str, type[Prior]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -226,12 +217,9 @@ def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Map
 
 def check_strength(strength: Any, infinite: bool = True) -> None:
     """Raise an error unless this is a number from 0, or several of them."""
-    if isinstance(strength, Mapping):
-        values: Any = strength.values()
-    elif isinstance(strength, (Sequence, np.ndarray)) and not isinstance(strength, (str, bytes)):
-        values = strength
-    else:
-        values = (strength,)
+    values = strength.values() if isinstance(strength, Mapping) else strength
+    if not isinstance(values, (ValuesView, Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
+        values = (values,)
     for value in values:
         if not isinstance(value, Real) or math.isnan(value) or value < 0:
             raise InputError(f"a strength is a number from 0, not {value!r}")
@@ -305,14 +293,10 @@ class Ridge(Prior):
             raise InputError(f'Ridge(on="{self.on}"): write "all", "words" or "contexts"')
 
     def graph(self, rows: Rows) -> Graph:
-        diagonal = np.zeros(len(rows))
-        roles: dict[str, tuple[Role, ...]] = {"all": ("word", "context"), "words": ("word",), "contexts": ("context",)}
-        for language, vocabulary in enumerate(rows.vocabularies):
-            entries = by_word(self.strength, vocabulary)
-            for role in roles[self.on]:
-                for start in rows.everywhere(role, language):
-                    diagonal[start : start + len(vocabulary)] = entries
-        return Graph.of(len(rows), diagonal=diagonal)
+        entries = [by_word(self.strength, vocabulary) for vocabulary in rows.vocabularies]
+        words = [np.tile(strengths, len(rows.slices)) * (self.on != "contexts") for strengths in entries]
+        contexts = [strengths * (self.on != "words") for strengths in entries]
+        return Graph.of(len(rows), diagonal=np.concatenate([*words, *contexts]))
 
     def word_prior(self, rows: Rows) -> WordPrior:
         size = len(rows.slices)
