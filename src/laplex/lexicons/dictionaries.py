@@ -60,7 +60,11 @@ class Definitions:
         return self.several + self.repeated
 
     def summary(self) -> str:
-        """All counts, in four lines: definitions and words, skipped definitions, strong pairs, weak pairs."""
+        """All counts.
+
+        Returns:
+            Four lines of text: definitions and words, skipped definitions, strong pairs, weak pairs.
+        """
         return (
             f"{self.rows:,} definitions, of {self.words:,} words\n"
             f"{self.skipped:,} skipped ({self.several:,} of more than one word, {self.repeated:,} repeated)\n"

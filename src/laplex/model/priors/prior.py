@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
 from laplex.text.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
 ByWord: TypeAlias = float | Mapping[str, float]  # a number, or one for each word named; 0 for the others
-ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # or one for two values of a column; 0 for the others
 ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each edge, in the order of the source
 
 
@@ -27,8 +26,7 @@ ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each ed
 class WordPrior:
     """A prior that joins a word with itself alone, by the same edges between slices for every word.
 
-    Such priors are the ones that say what the vector of a word is in a slice where it does not occur.
-    S slices, V words of all languages.
+    Such priors say what the vector of a word is in a slice where it does not occur. S slices, V words of all languages.
     """
 
     weights: Floats  # (S, S) of edges between slices, zero on the diagonal
@@ -92,12 +90,7 @@ class Prior(ABC):
         """
 
     def coverage(self, rows: Rows, graph: Graph) -> str | None:
-        """How much of a lexicon is known to the vocabulary, as a sentence; None for a prior without a lexicon.
-
-        Args:
-            rows: The layout that the graph was made for.
-            graph: What `graph(rows)` returned.
-        """
+        """How much of a lexicon is known, as a sentence, given `graph(rows)`; None for a prior without a lexicon."""
         return None
 
     def word_prior(self, rows: Rows) -> WordPrior:
@@ -134,12 +127,11 @@ class Prior(ABC):
     @classmethod
     def sentence(cls, described: Mapping[str, Any]) -> str | None:
         """What a description says, in a sentence; None if the class does not say."""
+        if cls.in_words is None:
+            return None
+        named = {None: "with strengths of their own", "inf": "with infinite strength: exactly the same"}
         strength = described.get("strength")
-        if strength is None:
-            shown = "with strengths of their own"
-        else:
-            shown = "with infinite strength: exactly the same" if strength == "inf" else f"strength {strength:g}"
-        return None if cls.in_words is None else cls.in_words.format_map({**described, "strength": shown})
+        return cls.in_words.format_map({**described, "strength": named.get(strength) or f"strength {strength:g}"})
 
     @classmethod
     def ridge(cls, described: Mapping[str, Any]) -> float | None:
@@ -180,26 +172,21 @@ class Prior(ABC):
         return replace(self, strength=strength)
 
 
+@dataclass(frozen=True, repr=False)
 class Sum(Prior):
     """Several priors at once: the union of their edges."""
 
-    def __init__(self, terms: tuple[Prior, ...]) -> None:
-        self._terms = terms
+    terms: tuple[Prior, ...]
 
     @property
     def parts(self) -> tuple[Prior, ...]:
-        return self._terms
+        return self.terms
 
     def graph(self, rows: Rows) -> Graph:
-        return Graph.union([term.graph(rows) for term in self._terms])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sum) and self._terms == other._terms
-
-    __hash__ = None  # type: ignore[assignment]
+        return Graph.union([term.graph(rows) for term in self.terms])
 
     def __repr__(self) -> str:
-        return " + ".join(map(repr, self._terms))
+        return " + ".join(map(repr, self.terms))
 
 
 def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Mapping[str, Any]]]:
@@ -234,22 +221,6 @@ def by_word(strength: ByWord, vocabulary: Vocabulary) -> Floats:
     if not any(word in vocabulary for word in strength):
         raise InputError(f"none of the {len(strength):,} words that strengths are given for is in the vocabulary")
     return np.array([strength.get(word, 0.0) for word in vocabulary], np.float64)
-
-
-def by_values(strength: ByValues, one: str, two: str) -> float:
-    """The strength between two values of a column, named in either order."""
-    if not isinstance(strength, Mapping):
-        return float(strength)
-    return float(strength.get((one, two), strength.get((two, one), 0.0)))
-
-
-def check_values(strength: ByValues, column: str, known: Sequence[str]) -> None:
-    """Raise an error if a strength is given for something other than two values of the column."""
-    for key in strength if isinstance(strength, Mapping) else ():
-        if not isinstance(key, tuple) or len(key) != 2 or not set(key) <= set(known) or key[0] == key[1]:
-            raise InputError(
-                f'a strength is given for {key!r}, which are not two values of "{column}"; it has {quote(known, 12)}'
-            )
 
 
 def by_edge(strength: ByEdge, count: int, name: str) -> float | Floats:

@@ -6,22 +6,25 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from laplex.errors import InputError
+from laplex.errors import InputError, quote
 from laplex.model.graph import Graph
-from laplex.model.priors.prior import ByValues, Prior, WordPrior, by_values, check_strength, check_values
+from laplex.model.priors.prior import Prior, WordPrior, check_strength
 from laplex.model.rows import Rows
 from laplex.text.tokens import Slices
+
+ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # one for two values of a column; 0 for the others
+SliceEdges: TypeAlias = list[tuple[int, int, float]]  # two slices and the weight between them
 
 
 class _AcrossSlices(Prior):
     """A prior on the slices that differ in one column alone, the same for every word."""
 
     column: str
+    strength: ByValues
     joins_slices = True
 
     @property
@@ -29,11 +32,21 @@ class _AcrossSlices(Prior):
         return [self.column, *super().tuning_names]
 
     @abstractmethod
-    def slice_graph(self, slices: Slices) -> Graph:
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        """Edges between slices that differ in this column alone, which are given by its values, and their diagonal."""
+
+    def _slice_graph(self, slices: Slices) -> Graph:
         """The edges between slices and the diagonal that every word has."""
+        edges: SliceEdges = []
+        diagonal = np.zeros(len(slices))
+        for cell in self._cells(slices):
+            joined, diagonal[list(cell.values())] = self._cell(cell)
+            edges += joined
+        first, second, weight = np.array(edges, np.float64).reshape(-1, 3).T
+        return Graph.of(len(slices), first, second, weight, diagonal=diagonal)
 
     def graph(self, rows: Rows) -> Graph:
-        slices = self.slice_graph(rows.slices)
+        slices = self._slice_graph(rows.slices)
         diagonal = np.zeros(len(rows))
         first, second, weight = [], [], []
         for language, vocabulary in enumerate(rows.vocabularies):
@@ -46,7 +59,7 @@ class _AcrossSlices(Prior):
         return Graph.of(len(rows), *edges, diagonal=diagonal)
 
     def word_prior(self, rows: Rows) -> WordPrior:
-        graph = self.slice_graph(rows.slices)
+        graph = self._slice_graph(rows.slices)
         if np.isinf(graph.weight).any():
             raise InputError(
                 'absent="filled" takes finite strengths: where a word is always the same, take the column out of vary='
@@ -63,7 +76,18 @@ class _AcrossSlices(Prior):
                 f'the prior is about "{self.column}", by which vectors do not vary: '
                 f"vary={list(slices.columns)}. Add it there, or take it out of the prior"
             )
+        known = slices.values(self.column)
+        for key in self.strength if isinstance(self.strength, Mapping) else ():
+            if not isinstance(key, tuple) or len(key) != 2 or not set(key) <= set(known) or key[0] == key[1]:
+                where = f'"{self.column}"; it has {quote(known, 12)}'
+                raise InputError(f"a strength is given for {key!r}, which are not two values of {where}")
         return slices.cells(self.column)
+
+    def _between(self, one: str, two: str) -> float:
+        """The strength between two values of the column, named in either order."""
+        if not isinstance(self.strength, Mapping):
+            return float(self.strength)
+        return float(self.strength.get((one, two), self.strength.get((two, one), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -90,14 +114,8 @@ class Groups(_AcrossSlices):
     def __post_init__(self) -> None:
         check_strength(self.strength)
 
-    def slice_graph(self, slices: Slices) -> Graph:
-        edges = [
-            (one, two, by_values(self.strength, a, b))
-            for cell in self._cells(slices)
-            for (a, one), (b, two) in combinations(cell.items(), 2)
-        ]
-        check_values(self.strength, self.column, slices.values(self.column))
-        return Graph.of(len(slices), *_columns(edges))
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        return [(one, two, self._between(a, b)) for (a, one), (b, two) in combinations(cell.items(), 2)], 0.0
 
 
 @dataclass(frozen=True)
@@ -127,15 +145,12 @@ class GroupMean(_AcrossSlices):
         check_strength(self.strength, infinite=False)
         check_strength(self.spread, infinite=False)
 
-    def slice_graph(self, slices: Slices) -> Graph:
-        edges: list[tuple[int, int, float]] = []
-        diagonal = np.zeros(len(slices))
-        for cell in self._cells(slices):
-            total = self.spread + len(cell) * self.strength
-            if total > 0:
-                edges += [(one, two, self.strength**2 / total) for one, two in combinations(cell.values(), 2)]
-                diagonal[list(cell.values())] = self.spread * self.strength / total
-        return Graph.of(len(slices), *_columns(edges), diagonal=diagonal)
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        total = self.spread + len(cell) * self.strength
+        if total == 0:
+            return [], 0.0
+        edges = [(one, two, self.strength**2 / total) for one, two in combinations(cell.values(), 2)]
+        return edges, self.spread * self.strength / total
 
     @classmethod
     def group_mean(cls, described: Mapping[str, Any], column: str) -> tuple[float, float] | None:
@@ -171,20 +186,14 @@ class Chain(_AcrossSlices):
         if self.start is not None:
             check_strength(self.start, infinite=False)
 
-    def slice_graph(self, slices: Slices) -> Graph:
-        edges: list[tuple[int, int, float]] = []
-        diagonal = np.zeros(len(slices))
-        cells = self._cells(slices)
-        check_values(self.strength, self.column, slices.values(self.column))
-        for cell in cells:
-            for (a, one), (b, two) in pairwise(cell.items()):
-                edges.append((one, two, by_values(self.strength, a, b) / (self._gap(a, b) if self.by_gap else 1.0)))
-            diagonal[next(iter(cell.values()))] = self.start or 0.0
-        return Graph.of(len(slices), *_columns(edges), diagonal=diagonal)
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        steps = pairwise(cell.items())
+        edges = [(one, two, self._between(a, b) / self._gap(a, b)) for (a, one), (b, two) in steps]
+        return edges, [self.start or 0.0, *[0.0] * (len(cell) - 1)]
 
     def _gap(self, one: str, two: str) -> float:
         try:
-            return float(two) - float(one)
+            return float(two) - float(one) if self.by_gap else 1.0
         except ValueError:
             raise InputError(f'Chain(by_gap=True) needs numbers in "{self.column}", not "{one}" and "{two}"') from None
 
@@ -192,8 +201,3 @@ class Chain(_AcrossSlices):
     def chained_column(cls, described: Mapping[str, Any]) -> str:
         column: str = described["column"]
         return column
-
-
-def _columns(edges: list[tuple[int, int, float]]) -> NDArray[np.float64]:
-    """(3, E) The first ends, second ends and weights."""
-    return np.array(edges, np.float64).reshape(-1, 3).T
