@@ -223,14 +223,11 @@ def by_word(strength: ByWord, vocabulary: Vocabulary) -> Floats:
     return np.array([strength.get(word, 0.0) for word in vocabulary], np.float64)
 
 
-def by_edge(strength: ByEdge, count: int, name: str) -> float | Floats:
-    """The strength of each edge of a source with `count` of them, or of all."""
-    if isinstance(strength, Real):
-        return float(strength)
+def check_by_edge(strength: ByEdge, edges: int, name: str) -> None:
+    """Raise an error unless this is a strength for all edges of a source, or one for each."""
     values = np.asarray(strength, np.float64)
-    if values.shape != (count,):
-        raise InputError(f"{name} has {count:,} edges, and there are {values.size:,} strengths: give one for each")
-    return values
+    if values.shape not in ((), (edges,)):
+        raise InputError(f"{name} has {edges:,} edges, and there are {values.size:,} strengths: give one for each")
 
 
 def shown(strength: Any) -> str:
