@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,9 +158,9 @@ def _ignored_words(language: str, words: str | os.PathLike[str] | Iterable[str] 
     if isinstance(words, (str, os.PathLike)):
         return frozenset(line.strip() for _, line in lines(Path(words), "utf-8"))
     words = list(words)
-    other = next((word for word in words if not isinstance(word, str)), None)
-    if other is not None:
-        raise InputError(f"stop_words= holds {other!r}, which is not a word")
+    for word in words:
+        if not isinstance(word, str):
+            raise InputError(f"stop_words= holds {word!r}, which is not a word")
     return frozenset(words)
 
 
@@ -205,7 +205,7 @@ def _of_file(path: Path, name: str, encoding: str) -> Iterator[pl.DataFrame]:
     first = next((line for frame, _ in text.read(path, ["text"]) for line in frame["text"] if line.strip()), "")
     if set(COLUMNS) <= {field.strip().strip('"').lower() for field in re.split("[\t,;]", first)}:
         table = formats.Csv(encoding, "\t" if "\t" in first else None)
-        return (_as_text(frame, name) for frame, _ in table.read(path, _columns(table.columns(path), name)))
+        return _of_table(table.columns(path), lambda columns: (frame for frame, _ in table.read(path, columns)), name)
     return _of_lines(path, name, text, "\t" if "\t" in first or kind != "csv" else ",")
 
 
@@ -218,36 +218,31 @@ def _of_lines(path: Path, name: str, text: formats.PlainText, delimiter: str) ->
     try:
         for word, *definition in filter(None, reader):
             if definition:
-                rows.append((word, delimiter.join(definition)))
+                rows.append([word, delimiter.join(definition)])
             elif word.strip():
                 mark = "tab" if delimiter == "\t" else "comma"
                 where = f"{name}, line {reader.line_num:,}"
                 raise InputError(f"{where}: {word.strip()[:60]!r} is not a word, a {mark} and its definition")
     except csv.Error as error:
         raise InputError(f"{name}, up to line {reader.line_num:,}: {error}") from None
-    yield pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return formats.frames_of_rows(rows, COLUMNS, name)
 
 
 def _of_source(source: Source, name: str) -> Iterator[pl.DataFrame]:
-    columns = _columns(source.columns, name)
-    return (_as_text(batch.frame, name) for batch in source.batches(columns))
+    return _of_table(source.columns, lambda columns: (batch.frame for batch in source.batches(columns)), name)
 
 
-def _columns(names: Sequence[str], name: str) -> list[str]:
+def _of_table(names: Sequence[str], read: Callable[[list[str]], Iterator[Any]], name: str) -> Iterator[pl.DataFrame]:
     """The columns named word and definition, or the only two there are."""
     known = {column.strip().lower(): column for column in names}
-    if set(COLUMNS) <= set(known):
-        return [known[column] for column in COLUMNS]
-    if len(names) != 2:
+    chosen = [known[column] for column in COLUMNS] if set(COLUMNS) <= set(known) else list(names)
+    if len(chosen) != 2:
         raise InputError(f'{name} has no columns "word" and "definition"; its columns are: {quote(names, 30)}')
-    return list(names)
-
-
-def _as_text(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    for column in frame.get_columns():
-        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise InputError(f'{name}: column "{column.name}" holds {column.dtype}, not text')
-    return pl.DataFrame([column.cast(pl.String).alias(new) for column, new in zip(frame.get_columns(), COLUMNS)])
+    for frame in read(chosen):
+        for column in frame.get_columns():
+            if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+                raise InputError(f'{name}: column "{column.name}" holds {column.dtype}, not text')
+        yield pl.DataFrame([column.cast(pl.String).alias(new) for column, new in zip(frame.get_columns(), COLUMNS)])
 
 
 def _of_mapping(source: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
@@ -257,7 +252,7 @@ def _of_mapping(source: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _of_tuples(source: Iterable[Any], name: str) -> Iterator[pl.DataFrame]:
-    words, texts = [], []
+    rows = []
     for number, item in enumerate(source, 1):
         try:
             word, text = item
@@ -265,9 +260,8 @@ def _of_tuples(source: Iterable[Any], name: str) -> Iterator[pl.DataFrame]:
                 raise TypeError
         except (TypeError, ValueError):
             raise InputError(f"{name}, entry {number:,}: {repr(item)[:60]} is not a word and its definition") from None
-        words.append(word)
-        texts.append(text)
-    yield pl.DataFrame([formats.series_of("word", words, name), formats.series_of("definition", texts, name)])
+        rows.append([word, text])
+    return formats.frames_of_rows(rows, COLUMNS, name)
 
 
 def _uses(
