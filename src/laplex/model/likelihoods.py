@@ -84,7 +84,7 @@ class Likelihood(ABC):
     _registered: ClassVar[dict[str, type[Likelihood]]] = {}
 
     def __init_subclass__(cls) -> None:
-        if "name" not in vars(cls) or "description" not in vars(cls):
+        if not {"name", "description"} <= set(vars(cls)):
             raise TypeError(f"the likelihood {cls.__name__} needs a name and a description of its own")
         known = Likelihood._registered.get(cls.name)
         if known is not None and known.__qualname__ != cls.__qualname__:

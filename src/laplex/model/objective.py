@@ -27,16 +27,13 @@ Floats = NDArray[np.float64]
 
 def log_prior(graph: Graph, theta: Floats) -> float:
     """log p(θ) up to its constant."""
-    ends = _with_targets(graph, theta)
-    difference = ends[graph.first] - graph.sign[:, None] * ends[graph.second]
-    edges = graph.weight @ (difference * difference).sum(1)
+    edges = graph.weight @ (_differences(graph, theta) ** 2).sum(1)
     return float(-0.5 * edges - 0.5 * graph.diagonal @ (theta * theta).sum(1))
 
 
 def log_prior_gradient(graph: Graph, theta: Floats) -> Floats:
     """∂ log p / ∂θ_i = −Σ_j a_ij (θ_i ∓ θ_j) − d_i θ_i."""
-    ends = _with_targets(graph, theta)
-    pull = graph.weight[:, None] * (ends[graph.first] - graph.sign[:, None] * ends[graph.second])
+    pull = graph.weight[:, None] * _differences(graph, theta)
     gradient = -graph.diagonal[:, None] * theta
     np.subtract.at(gradient, graph.first, pull)
     back = ~graph.directed & (graph.second < len(graph))
@@ -44,8 +41,11 @@ def log_prior_gradient(graph: Graph, theta: Floats) -> Floats:
     return gradient
 
 
-def _with_targets(graph: Graph, theta: Floats) -> Floats:
-    return np.concatenate([theta, graph.targets]) if len(graph.targets) else theta
+def _differences(graph: Graph, theta: Floats) -> Floats:
+    """(E, D) θ_i ∓ θ_j."""
+    ends = np.concatenate([theta, graph.targets]) if len(graph.targets) else theta
+    differences: Floats = ends[graph.first] - graph.sign[:, None] * ends[graph.second]
+    return differences
 
 
 def slice_texts(problem: Problem) -> Iterator[SliceText]:
@@ -53,20 +53,15 @@ def slice_texts(problem: Problem) -> Iterator[SliceText]:
     documents = np.flatnonzero(~problem.held_out & (np.diff(problem.offsets) > 1))
     for start in np.unique(problem.word_start[documents]):
         chosen = documents[problem.word_start[documents] == start]
-        language = problem.language[chosen[0]]
-        low, high = problem.vocabulary_start[language : language + 2]
-        context = problem.context_start[chosen[0]]
+        noise = problem.negatives_of(int(start), int(problem.language[chosen[0]]))
+        words, contexts = (
+            problem.slot[first : first + len(noise)] for first in (start, problem.context_start[chosen[0]])
+        )
         ids, offsets = _concatenate(problem, chosen)
         windows = problem.likelihood.windows(np.repeat(np.arange(len(chosen)), np.diff(offsets)), problem.window)
-        around = sparse.csr_array((windows.data, ids[windows.indices], windows.indptr), shape=(len(ids), high - low))
+        around = sparse.csr_array((windows.data, ids[windows.indices], windows.indptr), shape=(len(ids), len(noise)))
         around.sum_duplicates()
-        yield SliceText(
-            problem.slot[start : start + high - low],
-            problem.slot[context : context + high - low],
-            problem.negatives_of(int(start), int(language)),
-            ids,
-            around,
-        )
+        yield SliceText(words, contexts, noise, ids, around)
 
 
 def _concatenate(problem: Problem, documents: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -190,14 +190,7 @@ class Sum(Prior):
 
 
 def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Mapping[str, Any]]]:
-    """The class and the description of each part of a fitted model's prior.
-
-    A class that is not defined here, such as a prior of the user's own, is given as `Prior` itself.
-
-    >>> parts = [{"kind": "Ridge", "strength": 1.0}, {"kind": "Chain", "column": "year", "strength": 100.0}]
-    >>> [kind.sentence(part) for kind, part in saved_priors({"model": {"beliefs": parts}})][0]
-    'Vectors are short unless the text says otherwise (strength 1).'
-    """
+    """The class and the description of each part of a fitted model's prior; `Prior` itself for classes not defined."""
     for described in settings.get("model", {}).get("beliefs") or ():
         yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
 
