@@ -44,7 +44,7 @@ def log_prior_gradient(graph: Graph, theta: Floats) -> Floats:
 def _differences(graph: Graph, theta: Floats) -> Floats:
     """(E, D) θ_i ∓ θ_j."""
     ends = np.concatenate([theta, graph.targets]) if len(graph.targets) else theta
-    differences: Floats = ends[graph.first] - graph.sign[:, None] * ends[graph.second]
+    differences: Floats = np.subtract(ends[graph.first], graph.sign[:, None] * ends[graph.second])
     return differences
 
 
