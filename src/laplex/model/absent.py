@@ -102,35 +102,22 @@ class AbsentVectors:
     def vectors(self, theta: NDArray[np.float32], rows: Ints) -> NDArray[np.float32]:
         """(n, D) The vectors of word rows."""
         word, slice = self._rows.places(rows)
+        edges = np.cumsum((np.diff(self._index.starts)[word]) ** 2)
+        bounds = np.flatnonzero(np.diff(edges // EDGES_PER_BATCH)) + 1
         vectors = np.empty((len(rows), theta.shape[1]), np.float32)
-        for batch in self._batches(word):
+        for batch in np.split(np.arange(len(word)), bounds):
             vectors[batch] = self._shares(word[batch], slice[batch], len(theta)) @ theta
         return vectors
-
-    def _batches(self, word: Ints) -> Iterator[Any]:
-        starts = self._index.starts
-        edges = np.cumsum((starts[word + 1] - starts[word]) ** 2)
-        begin = 0
-        while begin < len(word):
-            done = edges[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(edges, done + EDGES_PER_BATCH, "right")))
-            yield np.s_[begin:end]
-            begin = end
 
     def _shares(self, word: Ints, slice: Ints, parameters: int) -> sparse.csr_array:
         """(n, P) The share of the word's vectors elsewhere in its vector here: C_ap Q, row by row."""
         index, graph = self._index, self._graph
-        count = index.starts[word + 1] - index.starts[word]
-        begin = np.cumsum(count) - count
-        row, entry = np.repeat(np.arange(len(word)), count), np.arange(count.sum())
-        parameter = index.members[np.repeat(index.starts[word] - begin, count) + entry]
-        kind = self._covariance.kind[word]
-        covariance = self._covariance.covariance[kind[row], index.slice[parameter], slice[row]]
+        row, member = _concatenated_ranges(index.starts, word)
+        parameter = index.members[member]
+        covariance = self._covariance.covariance[self._covariance.kind[word[row]], index.slice[parameter], slice[row]]
         shares = graph.diagonal[parameter] * covariance
-        edges = index.edges[parameter + 1] - index.edges[parameter]
-        one = np.repeat(entry, edges)
-        edge = np.repeat(index.edges[parameter] - (np.cumsum(edges) - edges), edges) + np.arange(edges.sum())
-        two = begin[row[one]] + index.rank[graph.second[edge]]
+        one, edge = _concatenated_ranges(index.edges, parameter)
+        two = np.searchsorted(row, np.arange(len(word)))[row[one]] + index.rank[graph.second[edge]]
         flow = graph.weight[edge] * (covariance[one] - covariance[two])
         shares += np.bincount(one, flow, len(parameter)) - np.bincount(two, flow, len(parameter))
         kept = np.abs(shares) > MIN_SHARE
@@ -166,6 +153,13 @@ def _starts(group: NDArray[Any], groups: int) -> Ints:
     """(groups + 1) Where each group begins among sorted members."""
     starts: Ints = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
     return starts
+
+
+def _concatenated_ranges(starts: Ints, groups: NDArray[Any]) -> tuple[Ints, Ints]:
+    """The members of some groups, one group after another: which of `groups` each is of, and its own number."""
+    counts = starts[groups + 1] - starts[groups]
+    group = np.repeat(np.arange(len(groups)), counts)
+    return group, np.arange(len(group)) + (starts[groups] - np.cumsum(counts) + counts)[group]
 
 
 class _Index(NamedTuple):
@@ -262,24 +256,16 @@ def eliminate_by_pattern(
             for patterns in (same[i : i + portion] for i in range(0, len(same), portion)):
                 slices = np.argsort(~present[example[patterns]], axis=1, kind="stable")  # where words occur comes first
                 weights, entries = _complement(prior, covariance, kind[example[patterns]], slices, size)
-                number = np.repeat(np.arange(len(patterns)), starts[patterns + 1] - starts[patterns])
-                word = np.concatenate([owners[starts[k] : starts[k + 1]] for k in patterns])
+                number, place = _concatenated_ranges(starts, patterns)
+                word = owners[place]
                 parameter = slot[slices[number, :size], word[:, None]]  # of each word, in the slices of its pattern
                 diagonal[parameter] = entries[number]
-                owner, edge = _repeat_edges(np.triu(weights, 1) > least, number)
-                one, two = np.divmod(edge, size)
+                pattern_of_edge, one, two = np.nonzero(np.triu(weights, 1) > least)
+                owner, edge = _concatenated_ranges(_starts(pattern_of_edge, len(patterns)), number)
+                one, two = one[edge], two[edge]
                 yield parameter[owner, one], parameter[owner, two], weights[number[owner], one, two]
                 done += len(patterns)
                 progress.update(done / len(example))
-
-
-def _repeat_edges(is_edge: NDArray[np.bool_], number: Ints) -> tuple[Ints, Ints]:
-    """The edges of every word, those of its pattern: which word, and which entry of its matrix."""
-    pattern, edge = np.nonzero(is_edge.reshape(len(is_edge), -1))
-    bounds = np.searchsorted(pattern, np.arange(len(is_edge) + 1))
-    counts = (bounds[1:] - bounds[:-1])[number]
-    owner = np.repeat(np.arange(len(number)), counts)
-    return owner, edge[np.repeat(bounds[number] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
 
 
 def _complement(
