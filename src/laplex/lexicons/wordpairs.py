@@ -178,8 +178,8 @@ class WordPairs:
         return ("from", "to") if self.directed else ("left", "right")
 
     def _replaced(self, name: str, table: pl.DataFrame) -> WordPairs:
-        left, right, weight = (table[column] for column in ("left", "right", "weight"))
-        return replace(self, name=name, left=left.to_list(), right=right.to_list(), weight=weight.to_numpy())
+        left, right = table["left"].to_list(), table["right"].to_list()
+        return replace(self, name=name, left=left, right=right, weight=table["weight"].to_numpy(writable=True))
 
     def _table(self) -> pl.DataFrame:
         types = {"left": pl.String, "right": pl.String, "weight": pl.Float64}
