@@ -11,6 +11,7 @@ import pytest
 import small
 
 import laplex as lx
+from laplex.model.priors.prior import saved_priors
 
 
 def text(words, party="D", year="2000", lang=""):
@@ -388,3 +389,17 @@ def test_a_directed_graph_keeps_its_direction():
     assert not lx.Pairs(graph.to_undirected()).graph(where).directed.any()
     with pytest.raises(lx.InputError, match="the graph is directed, but translations join both ways"):
         lx.Translations(graph)
+
+
+def test_a_saved_prior_says_what_it_assumes():
+    parts = [
+        {"kind": "Ridge", "strength": 1.0},
+        {"kind": "Groups", "column": "party", "strength": "inf"},
+        {"kind": "X"},
+    ]
+    sentences = [kind.sentence(part) for kind, part in saved_priors({"model": {"beliefs": parts}})]
+    assert sentences == [
+        "Vectors are short unless the text says otherwise (strength 1).",
+        "A word means nearly the same at every value of party (with infinite strength: exactly the same).",
+        None,
+    ]

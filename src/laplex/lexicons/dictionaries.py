@@ -3,7 +3,7 @@
 Two words are a strong pair if each is in a definition of the other, a weak pair if only one is. The definitions of a
 word in all sources are taken together. Let n(w, x) be the number of different definitions of w that contain x. The
 weight of a strong pair is the smaller of n(w, x) and n(x, w), that of a weak pair is n(w, x): the number of definitions
-that agree. V words, P pairs.
+that agree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.lexicons.lists import is_frame, lines
+from laplex.lexicons.pairs import is_frame, lines
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.runtime.display import bar
 from laplex.text import formats
@@ -32,8 +32,6 @@ COLUMNS = ("word", "definition")
 ROWS_PER_BATCH = 8192  # definitions that are tokenized at once
 STOP_WORDS = Path(__file__).parent / "data" / "stop-words"  # a file for each language
 _SCHEMA = dict.fromkeys(COLUMNS, pl.String)
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +116,13 @@ def definitions(
     ignored = _ignored_words(language, stop_words)
     name, rows = _read_sources(source, encoding)
     unique = rows.fill_null("").unique(maintain_order=True)
-    uses, single = _uses(unique, Tokenizer(tokenizer, lowercase), quiet)
-    words, one, two, count = _count(uses, ignored, min_length)
-    reverse = _reverse_counts(one, two, count, len(words))
-    strong = (reverse > 0) & (one < two)
-    weight = np.where(strong, np.minimum(count, reverse), count)
+    uses, words, single = _uses(unique, Tokenizer(tokenizer, lowercase), ignored, min_length, quiet)
+    strong, weak = _strong_and_weak(uses, name)
     return Definitions(
-        strong=_word_pairs(f"strong pairs of {name}", words, one, two, weight, strong),
-        weak=_word_pairs(f"weak pairs of {name}", words, one, two, weight, reverse == 0),
+        strong=strong,
+        weak=weak,
         rows=len(rows),
-        words=uses["word"].n_unique(),
+        words=words,
         several=len(unique) - single,
         repeated=len(rows) - len(unique),
     )
@@ -163,9 +158,9 @@ def _ignored_words(language: str, words: str | os.PathLike[str] | Iterable[str] 
     if isinstance(words, (str, os.PathLike)):
         return frozenset(line.strip() for _, line in lines(Path(words), "utf-8"))
     words = list(words)
-    other = next((word for word in words if not isinstance(word, str)), None)
-    if other is not None:
-        raise InputError(f"stop_words= holds {other!r}, which is not a word")
+    for word in words:
+        if not isinstance(word, str):
+            raise InputError(f"stop_words= holds {word!r}, which is not a word")
     return frozenset(words)
 
 
@@ -210,7 +205,7 @@ def _of_file(path: Path, name: str, encoding: str) -> Iterator[pl.DataFrame]:
     first = next((line for frame, _ in text.read(path, ["text"]) for line in frame["text"] if line.strip()), "")
     if set(COLUMNS) <= {field.strip().strip('"').lower() for field in re.split("[\t,;]", first)}:
         table = formats.Csv(encoding, "\t" if "\t" in first else None)
-        return (_as_text(frame, name) for frame, _ in table.read(path, _columns(table.columns(path), name)))
+        return _of_table(table.columns(path), lambda columns: (frame for frame, _ in table.read(path, columns)), name)
     return _of_lines(path, name, text, "\t" if "\t" in first or kind != "csv" else ",")
 
 
@@ -223,36 +218,31 @@ def _of_lines(path: Path, name: str, text: formats.PlainText, delimiter: str) ->
     try:
         for word, *definition in filter(None, reader):
             if definition:
-                rows.append((word, delimiter.join(definition)))
+                rows.append([word, delimiter.join(definition)])
             elif word.strip():
                 mark = "tab" if delimiter == "\t" else "comma"
                 where = f"{name}, line {reader.line_num:,}"
                 raise InputError(f"{where}: {word.strip()[:60]!r} is not a word, a {mark} and its definition")
     except csv.Error as error:
         raise InputError(f"{name}, up to line {reader.line_num:,}: {error}") from None
-    yield pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return formats.frames_of_rows(rows, COLUMNS, name)
 
 
 def _of_source(source: Source, name: str) -> Iterator[pl.DataFrame]:
-    columns = _columns(source.columns, name)
-    return (_as_text(batch.frame, name) for batch in source.batches(columns))
+    return _of_table(source.columns, lambda columns: (batch.frame for batch in source.batches(columns)), name)
 
 
-def _columns(names: Sequence[str], name: str) -> list[str]:
+def _of_table(names: Sequence[str], read: Callable[[list[str]], Iterator[Any]], name: str) -> Iterator[pl.DataFrame]:
     """The columns named word and definition, or the only two there are."""
     known = {column.strip().lower(): column for column in names}
-    if set(COLUMNS) <= set(known):
-        return [known[column] for column in COLUMNS]
-    if len(names) != 2:
+    chosen = [known[column] for column in COLUMNS] if set(COLUMNS) <= set(known) else list(names)
+    if len(chosen) != 2:
         raise InputError(f'{name} has no columns "word" and "definition"; its columns are: {quote(names, 30)}')
-    return list(names)
-
-
-def _as_text(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    for column in frame.get_columns():
-        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise InputError(f'{name}: column "{column.name}" holds {column.dtype}, not text')
-    return pl.DataFrame([column.cast(pl.String).alias(new) for column, new in zip(frame.get_columns(), COLUMNS)])
+    for frame in read(chosen):
+        for column in frame.get_columns():
+            if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+                raise InputError(f'{name}: column "{column.name}" holds {column.dtype}, not text')
+        yield pl.DataFrame([column.cast(pl.String).alias(new) for column, new in zip(frame.get_columns(), COLUMNS)])
 
 
 def _of_mapping(source: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
@@ -262,7 +252,7 @@ def _of_mapping(source: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _of_tuples(source: Iterable[Any], name: str) -> Iterator[pl.DataFrame]:
-    words, texts = [], []
+    rows = []
     for number, item in enumerate(source, 1):
         try:
             word, text = item
@@ -270,56 +260,46 @@ def _of_tuples(source: Iterable[Any], name: str) -> Iterator[pl.DataFrame]:
                 raise TypeError
         except (TypeError, ValueError):
             raise InputError(f"{name}, entry {number:,}: {repr(item)[:60]} is not a word and its definition") from None
-        words.append(word)
-        texts.append(text)
-    yield pl.DataFrame([formats.series_of("word", words, name), formats.series_of("definition", texts, name)])
+        rows.append([word, text])
+    return formats.frames_of_rows(rows, COLUMNS, name)
 
 
-def _uses(rows: pl.DataFrame, tokenizer: Tokenizer, quiet: bool) -> tuple[pl.DataFrame, int]:
-    """word, other: a row for each different word of each definition; and the number of rows that define one word."""
+def _uses(
+    rows: pl.DataFrame, tokenizer: Tokenizer, ignored: frozenset[str], min_length: int, quiet: bool
+) -> tuple[pl.DataFrame, int, int]:
+    """word, other: the words of each definition, without those to be ignored; how many words and rows define one."""
     kind = pl.Categorical(pl.Categories.random())  # words become numbers at once
-    pieces = [pl.DataFrame(schema={"word": kind, "other": kind})]
+    uses = [pl.DataFrame(schema={"word": kind, "other": kind})]
+    defined = [pl.Series(dtype=pl.String)]
     single = 0
+    word, other, both = pl.col("word"), pl.col("other"), pl.col("word", "other")
+    kept = (both.str.len_chars() >= min_length) & ~both.is_in(sorted(ignored))
     with bar("reading definitions", quiet=quiet) as progress:
         for start in range(0, len(rows), ROWS_PER_BATCH):
             batch = rows.slice(start, ROWS_PER_BATCH)
             heads, others = tokenizer.split(batch["word"]), tokenizer.split(batch["definition"])
-            frame = pl.DataFrame({"word": heads, "other": others.list.unique()}).filter(pl.col("word").list.len() == 1)
+            frame = pl.DataFrame({"word": heads, "other": others.list.unique()}).filter(word.list.len() == 1)
             single += len(frame)
-            frame = frame.with_columns(pl.col("word").list.first()).explode("other").drop_nulls()
-            pieces.append(frame.with_columns(pl.all().cast(kind)))
+            frame = frame.with_columns(word.list.first()).explode("other").drop_nulls()
+            defined.append(frame["word"].unique())
+            uses.append(frame.filter(word != other, pl.all_horizontal(kept)).cast(kind))
             progress.update((start + len(batch)) / len(rows), f"{start + len(batch):,} definitions")
-    return pl.concat(pieces), single
+    return pl.concat(uses), pl.concat(defined).n_unique(), single
 
 
-def _count(uses: pl.DataFrame, ignored: frozenset[str], min_length: int) -> tuple[list[str], Ids, Ids, Ids]:
-    """The words in the order of the alphabet, and for each pair (P), sorted, its two words and its count."""
-    categories = pl.concat([uses["word"].unique(), uses["other"].unique().alias("word")]).unique()
-    categories = categories.gather(categories.cast(pl.String).arg_sort())
-    names, size = categories.cast(pl.String), len(categories)
-    numbers = categories.to_physical().to_numpy()
-    rank = np.zeros(int(numbers.max(initial=0)) + 1, np.int64)
-    rank[numbers] = np.arange(size)
-    used = ~names.is_in(sorted(ignored)).to_numpy() & (names.str.len_chars() >= min_length).to_numpy()
-    one, two = (rank[uses[column].to_physical().to_numpy()] for column in ("word", "other"))
-    chosen = used[one] & used[two] & (one != two)
-    pairs, count = np.unique(one[chosen] * size + two[chosen], return_counts=True)
-    return names.to_list(), pairs // max(size, 1), pairs % max(size, 1), count
+def _strong_and_weak(uses: pl.DataFrame, name: str) -> tuple[WordPairs, WordPairs]:
+    """Count in how many definitions each word is, both in the order of the alphabet."""
+    names = pl.concat([uses["word"].unique(), uses["other"].unique()]).unique().cast(pl.String).sort()
+    size, ids = max(len(names), 1), uses.select(pl.all().cast(pl.Enum(names)).to_physical().cast(pl.Int64))
+    keys, count = np.unique((ids["word"] * size + ids["other"]).to_numpy(), return_counts=True)
+    one, two = np.divmod(keys, size)
+    place = np.searchsorted(keys, two * size + one).clip(max=len(keys) - 1)
+    reverse = np.where(keys[place] == two * size + one, count[place], 0)
+    words = names.to_list()
 
+    def chosen(kind: str, rows: NDArray[np.bool_], weight: NDArray[np.int64]) -> WordPairs:
+        left, right = ([words[i] for i in side[rows].tolist()] for side in (one, two))
+        return WordPairs(f"{kind} pairs of {name}", left, right, weight[rows].astype(np.float64))
 
-def _reverse_counts(one: Ids, two: Ids, count: Ids, size: int) -> Ids:
-    """(P) The count of each pair in the other order, 0 if there is none."""
-    keys, reversed_keys = one * size + two, two * size + one
-    order = np.argsort(reversed_keys)  # a sorted search is several times faster
-    place = np.searchsorted(keys, reversed_keys[order])
-    counts = np.zeros(len(keys), np.int64)
-    present = place < len(keys)
-    present[present] = keys[place[present]] == reversed_keys[order][present]
-    counts[order[present]] = count[place[present]]
-    return counts
-
-
-def _word_pairs(name: str, words: list[str], one: Ids, two: Ids, weight: Ids, chosen: NDArray[np.bool_]) -> WordPairs:
-    left = [words[i] for i in one[chosen].tolist()]
-    right = [words[i] for i in two[chosen].tolist()]
-    return WordPairs(name, left, right, weight[chosen].astype(np.float64))
+    strong = chosen("strong", (reverse > 0) & (one < two), np.minimum(count, reverse))
+    return strong, chosen("weak", reverse == 0, count)

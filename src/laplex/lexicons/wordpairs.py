@@ -66,20 +66,17 @@ class WordPairs:
         Returns:
             The pairs. An InputError names the first tuple that is not one.
         """
-        left: list[str] = []
-        right: list[str] = []
-        weight: list[float] = []
+        checked: list[tuple[str, str, float]] = []
         for number, triple in enumerate(triples, 1):
             try:
-                one, two, value = _check_triple(triple)
+                one, two, weight = _check_triple(triple)
             except (TypeError, ValueError, OverflowError):
                 raise InputError(f"{name}, pair {number:,}: {triple!r} is not two words and perhaps a weight") from None
-            if not math.isfinite(value):
-                raise InputError(f"{name}, pair {number:,}: the weight of {one} and {two} is {value}")
-            left.append(one)
-            right.append(two)
-            weight.append(value)
-        return not_empty(cls(name, left, right, np.array(weight, np.float64), directed, skipped))
+            if not math.isfinite(weight):
+                raise InputError(f"{name}, pair {number:,}: the weight of {one} and {two} is {weight}")
+            checked.append((one, two, weight))
+        left, right, weights = map(list, zip(*checked)) if checked else ([], [], [])
+        return not_empty(cls(name, left, right, np.array(weights, np.float64), directed, skipped))
 
     def __len__(self) -> int:
         return len(self.left)
@@ -109,18 +106,9 @@ class WordPairs:
             one, two = (self, other) if self.directed else (other, self)
             raise InputError(f"{one.name} is directed and {two.name} is not: they cannot be one list")
         both = pl.concat([self._with_keys(self.directed), other._with_keys(self.directed)])
-        keys = ["one", "two", pl.col("weight") < 0]
-        merged = both.group_by(keys, maintain_order=True).agg(
-            pl.col("left").first(), pl.col("right").first(), pl.col("weight").sum().alias("sum")
-        )
-        return WordPairs(
-            f"{self.name} + {other.name}",
-            merged["left"].to_list(),
-            merged["right"].to_list(),
-            merged["sum"].to_numpy(),
-            self.directed,
-            self.skipped + other.skipped,
-        )
+        same = both.group_by("one", "two", (pl.col("weight") < 0).alias("unlike"), maintain_order=True)
+        table = same.agg(pl.col("left", "right").first(), pl.col("weight").sum())
+        return replace(self._replaced(f"{self.name} + {other.name}", table), skipped=self.skipped + other.skipped)
 
     def without(self, other: WordPairs) -> WordPairs:
         """Leave out pairs, such as those of a test set.
@@ -137,15 +125,8 @@ class WordPairs:
             ['cat']
         """
         keys = other._with_keys(False).select("one", "two").unique()
-        rest = self._with_keys(False).with_row_index("row")
-        rows = rest.join(keys, on=["one", "two"], how="anti", maintain_order="left")["row"].to_numpy()
-        return replace(
-            self,
-            name=f"{self.name} without {other.name}",
-            left=[self.left[row] for row in rows],
-            right=[self.right[row] for row in rows],
-            weight=self.weight[rows],
-        )
+        rest = self._with_keys(False).join(keys, on=["one", "two"], how="anti", maintain_order="left")
+        return self._replaced(f"{self.name} without {other.name}", rest)
 
     def unweighted(self) -> WordPairs:
         """The same pairs, each with weight 1, or −1 for words that are to be unlike."""
@@ -195,6 +176,10 @@ class WordPairs:
     @property
     def _columns(self) -> tuple[str, str]:
         return ("from", "to") if self.directed else ("left", "right")
+
+    def _replaced(self, name: str, table: pl.DataFrame) -> WordPairs:
+        left, right = table["left"].to_list(), table["right"].to_list()
+        return replace(self, name=name, left=left, right=right, weight=table["weight"].to_numpy(writable=True))
 
     def _table(self) -> pl.DataFrame:
         types = {"left": pl.String, "right": pl.String, "weight": pl.Float64}

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,49 +102,67 @@ class AbsentVectors:
     def vectors(self, theta: NDArray[np.float32], rows: Ints) -> NDArray[np.float32]:
         """(n, D) The vectors of word rows."""
         word, slice = self._rows.places(rows)
+        edges = np.cumsum((np.diff(self._index.starts)[word]) ** 2)
+        bounds = np.flatnonzero(np.diff(edges // EDGES_PER_BATCH)) + 1
         vectors = np.empty((len(rows), theta.shape[1]), np.float32)
-        for batch in self._batches(word):
+        for batch in np.split(np.arange(len(word)), bounds):
             vectors[batch] = self._shares(word[batch], slice[batch], len(theta)) @ theta
         return vectors
-
-    def _batches(self, word: Ints) -> Iterator[Any]:
-        starts = self._index.starts
-        edges = np.cumsum((starts[word + 1] - starts[word]) ** 2)
-        begin = 0
-        while begin < len(word):
-            done = edges[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(edges, done + EDGES_PER_BATCH, "right")))
-            yield np.s_[begin:end]
-            begin = end
 
     def _shares(self, word: Ints, slice: Ints, parameters: int) -> sparse.csr_array:
         """(n, P) The share of the word's vectors elsewhere in its vector here: C_ap Q, row by row."""
         index, graph = self._index, self._graph
-        count = index.starts[word + 1] - index.starts[word]
-        begin = np.cumsum(count) - count
-        row, entry = np.repeat(np.arange(len(word)), count), np.arange(count.sum())
-        parameter = index.members[np.repeat(index.starts[word] - begin, count) + entry]
-        kind = self._covariance.kind[word]
-        covariance = self._covariance.covariance[kind[row], index.slice[parameter], slice[row]]
+        row, member = _concatenated_ranges(index.starts, word)
+        parameter = index.members[member]
+        covariance = self._covariance.covariance[self._covariance.kind[word[row]], index.slice[parameter], slice[row]]
         shares = graph.diagonal[parameter] * covariance
-        edges = index.edges[parameter + 1] - index.edges[parameter]
-        one = np.repeat(entry, edges)
-        edge = np.repeat(index.edges[parameter] - (np.cumsum(edges) - edges), edges) + np.arange(edges.sum())
-        two = begin[row[one]] + index.rank[graph.second[edge]]
+        one, edge = _concatenated_ranges(index.edges, parameter)
+        two = np.searchsorted(row, np.arange(len(word)))[row[one]] + index.rank[graph.second[edge]]
         flow = graph.weight[edge] * (covariance[one] - covariance[two])
         shares += np.bincount(one, flow, len(parameter)) - np.bincount(two, flow, len(parameter))
         kept = np.abs(shares) > MIN_SHARE
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(row[kept], minlength=len(word)))])
-        shape = (len(word), parameters)
-        return sparse.csr_array((shares[kept].astype(np.float32), parameter[kept], bounds), shape=shape)
+        entries = shares[kept].astype(np.float32), parameter[kept], _starts(row[kept], len(word))
+        return sparse.csr_array(entries, shape=(len(word), parameters))
 
     @cached_property
     def _index(self) -> _Index:
-        return _Index.of(self._graph, self._rows, self._slot)
+        graph, rows = self._graph, self._rows
+        present = np.flatnonzero(self._slot[: rows.context_start(0)] >= 0)
+        parameter = self._slot[present]
+        word, slice = rows.places(present)
+        order = np.argsort(word.astype(np.int32), kind="stable")
+        starts = _starts(word, sum(map(len, rows.vocabularies)))
+        of_word = np.full(len(graph), -1, np.int64)
+        of_slice, rank = np.zeros((2, len(graph)), np.int32)
+        of_word[parameter], of_slice[parameter] = word, slice
+        rank[parameter[order]] = np.arange(len(parameter)) - starts[word[order]]
+        if (
+            graph.directed.any()
+            or (graph.sign < 0).any()
+            or len(graph.targets)
+            or np.bincount(parameter).max(initial=0) > 1
+            or (graph.first[1:] < graph.first[:-1]).any()
+            or (of_word[graph.first] != of_word[graph.second]).any()
+            or (of_word[graph.first] < 0).any()
+        ):
+            raise StorageError("this model is damaged: its graph does not say how absent words are filled")
+        return _Index(parameter[order].astype(np.int64), starts, of_slice, rank, _starts(graph.first, len(graph)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Index:
+def _starts(group: NDArray[Any], groups: int) -> Ints:
+    """(groups + 1) Where each group begins among sorted members."""
+    starts: Ints = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
+    return starts
+
+
+def _concatenated_ranges(starts: Ints, groups: NDArray[Any]) -> tuple[Ints, Ints]:
+    """The members of some groups, one group after another: which of `groups` each is of, and its own number."""
+    counts = starts[groups + 1] - starts[groups]
+    group = np.repeat(np.arange(len(groups)), counts)
+    return group, np.arange(len(group)) + (starts[groups] - np.cumsum(counts) + counts)[group]
+
+
+class _Index(NamedTuple):
     """Which parameters a word has, and which edges a parameter."""
 
     members: Ints  # parameters, word by word
@@ -153,29 +171,6 @@ class _Index:
     rank: NDArray[np.int32]  # (P) its place among the parameters of its word
     edges: Ints  # (P + 1) where the edges whose first end it is begin
 
-    @classmethod
-    def of(cls, graph: Graph, rows: Rows, slot: Slots) -> _Index:
-        present = np.flatnonzero(slot[: rows.context_start(0)] >= 0)
-        parameter = slot[present]
-        word, slice = rows.places(present)
-        order = np.argsort(word.astype(np.int32), kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=sum(map(len, rows.vocabularies))))])
-        of_word = np.full(len(graph), -1, np.int64)
-        of_slice, rank = np.zeros((2, len(graph)), np.int32)
-        of_word[parameter], of_slice[parameter] = word, slice
-        rank[parameter[order]] = np.arange(len(parameter)) - starts[word[order]]
-        plain = not (graph.directed.any() or (graph.sign < 0).any() or len(graph.targets))
-        if not (
-            plain
-            and np.bincount(parameter).max(initial=0) <= 1
-            and (graph.first[1:] >= graph.first[:-1]).all()
-            and (of_word[graph.first] == of_word[graph.second]).all()
-            and (of_word[graph.first] >= 0).all()
-        ):
-            raise StorageError("this model is damaged: its graph does not say how absent words are filled")
-        edges = np.concatenate([[0], np.cumsum(np.bincount(graph.first, minlength=len(graph)))])
-        return cls(parameter[order].astype(np.int64), starts, of_slice, rank, edges)
-
 
 def eliminate(
     prior: WordPrior, covariance: SliceCovariance, rows: Rows, slot: Slots, parameters: int, *, quiet: bool = True
@@ -183,7 +178,7 @@ def eliminate(
     """The prior of the rows that have a parameter, those of slot −1 at their optimum; edges sorted by first ends."""
     diagonal = np.zeros(parameters)
     order = path_order(prior.weights)
-    edges: list[EdgeArrays] = []
+    edges: list[EdgeArrays] = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))]
     begin = 0
     for language, vocabulary in enumerate(rows.vocabularies):
         end, first = begin + len(vocabulary), rows.word_start(language, 0)
@@ -195,8 +190,7 @@ def eliminate(
         contexts = rows.contexts(language)
         diagonal[slot[contexts.start : contexts.stop]] = prior.contexts[begin:end]
         begin = end
-    one, two = (np.concatenate([np.empty(0, np.int32), *(arrays[place] for arrays in edges)]) for place in (0, 1))
-    weight = np.concatenate([np.empty(0), *(arrays[2] for arrays in edges)])
+    one, two, weight = map(np.concatenate, zip(*edges))
     lower, upper = np.minimum(one, two), np.maximum(one, two)
     sorting = np.lexsort((upper, lower))
     return Graph.of(parameters, lower[sorting], upper[sorting], weight[sorting], diagonal=diagonal)
@@ -219,10 +213,9 @@ def path_order(weights: Floats) -> list[int] | None:
 def eliminate_along_path(
     prior: WordPrior, order: list[int], words: Floats, slot: Slots, diagonal: Floats
 ) -> Iterator[EdgeArrays]:
-    """Walk along a path, all words at once, and take out the slices where a word is absent.
+    """Walk along a path, all words at once, and take out the slices where a word is absent; adds to `diagonal` (P).
 
-    The edge from the last vector that is there goes on to the next slice, weaker by what was passed. Entries of
-    `diagonal` (P) are added to.
+    The edge from the last vector that is there goes on to the next slice, weaker by what was passed.
     """
     last = np.full(len(words), -1, np.int32)  # the parameter that was passed last
     weight = np.zeros(len(words))  # of the edge from it
@@ -263,24 +256,16 @@ def eliminate_by_pattern(
             for patterns in (same[i : i + portion] for i in range(0, len(same), portion)):
                 slices = np.argsort(~present[example[patterns]], axis=1, kind="stable")  # where words occur comes first
                 weights, entries = _complement(prior, covariance, kind[example[patterns]], slices, size)
-                number = np.repeat(np.arange(len(patterns)), starts[patterns + 1] - starts[patterns])
-                word = np.concatenate([owners[starts[k] : starts[k + 1]] for k in patterns])
+                number, place = _concatenated_ranges(starts, patterns)
+                word = owners[place]
                 parameter = slot[slices[number, :size], word[:, None]]  # of each word, in the slices of its pattern
                 diagonal[parameter] = entries[number]
-                owner, edge = _repeat_edges(np.triu(weights, 1) > least, number)
-                one, two = np.divmod(edge, size)
+                pattern_of_edge, one, two = np.nonzero(np.triu(weights, 1) > least)
+                owner, edge = _concatenated_ranges(_starts(pattern_of_edge, len(patterns)), number)
+                one, two = one[edge], two[edge]
                 yield parameter[owner, one], parameter[owner, two], weights[number[owner], one, two]
                 done += len(patterns)
                 progress.update(done / len(example))
-
-
-def _repeat_edges(is_edge: NDArray[np.bool_], number: Ints) -> tuple[Ints, Ints]:
-    """The edges of every word, those of its pattern: which word, and which entry of its matrix."""
-    pattern, edge = np.nonzero(is_edge.reshape(len(is_edge), -1))
-    bounds = np.searchsorted(pattern, np.arange(len(is_edge) + 1))
-    counts = (bounds[1:] - bounds[:-1])[number]
-    owner = np.repeat(np.arange(len(number)), counts)
-    return owner, edge[np.repeat(bounds[number] - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())]
 
 
 def _complement(

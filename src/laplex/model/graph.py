@@ -22,6 +22,7 @@ from laplex.errors import InputError, quote
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_EDGE_ARRAYS = ("first", "second", "weight", "sign", "directed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +63,9 @@ class Graph:
         unknown = ends[(ends < 0) | (ends >= len(self) + len(self.targets))]
         if len(unknown):
             raise InputError(f"an edge leads to node {unknown[0]}, but there are only {len(self):,} nodes")
-        loops = np.flatnonzero(self.first == self.second)
+        loops = self.first[self.first == self.second]
         if len(loops):
-            raise InputError(
-                f"{len(loops):,} edges lead from a node to itself, such as {self._name(self.first[loops[0]])}"
-            )
+            raise InputError(f"{len(loops):,} edges lead from a node to itself, such as {self._name(loops[0])}")
         for what, values in (("weights", self.weight), ("diagonal entries", self.diagonal)):
             wrong = np.flatnonzero(np.isnan(values) | (values < 0))
             if len(wrong):
@@ -77,10 +76,10 @@ class Graph:
                 )
         if np.isinf(self.diagonal).any():
             raise InputError(f"the diagonal entry of {self._name(np.isinf(self.diagonal).argmax())} is infinite")
-        wrong = np.flatnonzero(np.isinf(self.weight) & ((self.sign < 0) | self.directed | self._is_to_target()))
-        if len(wrong):
+        untieable = (self.sign < 0) | self.directed | self._is_to_target()
+        for edge in np.flatnonzero(np.isinf(self.weight) & untieable):
             raise InputError(
-                f"{self._edge(wrong[0])} is signed, directed or leads to a fixed vector: it cannot be infinite"
+                f"{self._edge(edge)} is signed, directed or leads to a fixed vector: it cannot be infinite"
             )
 
     def __len__(self) -> int:
@@ -94,7 +93,7 @@ class Graph:
     def _name(self, node: Any) -> Any:
         return self.names[node] if self.names is not None and node < len(self.names) else f"node {node}"
 
-    def _edge(self, edge: int) -> str:
+    def _edge(self, edge: Any) -> str:
         return f"the edge {self._name(self.first[edge])} – {self._name(self.second[edge])}"
 
     def _is_to_target(self) -> NDArray[np.bool_]:
@@ -153,8 +152,7 @@ class Graph:
         """A graph from a matrix: an adjacency matrix, or a Laplacian plus a diagonal.
 
         Args:
-            matrix: A NumPy or SciPy matrix. A symmetric adjacency matrix gives undirected edges, any other directed
-                ones; its negative entries are edges of sign −1.
+            matrix: A NumPy or SciPy matrix; unless symmetric, edges are directed; a negative entry is a sign of −1.
             names: What the nodes are called, in the order of the rows.
             laplacian: Whether the matrix is a Laplacian plus a diagonal, not an adjacency matrix.
 
@@ -190,16 +188,7 @@ class Graph:
         elif not off.all():
             raise InputError(f"the matrix joins {names[matrix.row[~off][0]]} to itself")
         kept = (row < column) | (not symmetric)
-        return cls.of(
-            len(names),
-            row[kept],
-            column[kept],
-            np.abs(value[kept]),
-            sign=np.sign(value[kept]),
-            directed=not symmetric,
-            diagonal=diagonal,
-            names=names,
-        )
+        return cls._signed(names, row[kept], column[kept], value[kept], not symmetric, diagonal)
 
     @classmethod
     def from_networkx(cls, graph: Any, weight: str = "weight") -> Graph:
@@ -218,7 +207,9 @@ class Graph:
             ('tax', 'taxes')
         """
         one, two, weights = zip(*graph.edges(data=weight, default=1.0), strict=True) if graph.edges else ((), (), ())
-        return cls._of_named(list(graph.nodes), one, two, weights, graph.is_directed())
+        place = {name: index for index, name in enumerate(graph.nodes)}
+        first, second = ([place[name] for name in ends] for ends in (one, two))
+        return cls._signed(list(place), first, second, weights, graph.is_directed())
 
     @classmethod
     def from_frame(cls, frame: Any, *, directed: bool = False) -> Graph:
@@ -241,23 +232,19 @@ class Graph:
         if len(columns) not in (2, 3):
             raise InputError(f"a frame of edges has two or three columns, this one has {len(columns)}")
         one, two, *weights = columns
-        return cls._of_named(list(dict.fromkeys([*one, *two])), one, two, weights[0] if weights else 1.0, directed)
+        place = {name: index for index, name in enumerate(dict.fromkeys([*one, *two]))}
+        first, second = ([place[name] for name in ends] for ends in (one, two))
+        return cls._signed(list(place), first, second, weights[0] if weights else 1.0, directed)
 
     @classmethod
-    def _of_named(
-        cls, names: list[Hashable], one: Sequence[Any], two: Sequence[Any], weight: Any, directed: bool
+    def _signed(
+        cls, names: Sequence[Hashable], first: Any, second: Any, weight: Any, directed: bool, diagonal: Any = 0.0
     ) -> Graph:
-        """A graph of edges between names, a negative weight being a sign."""
-        place = {name: index for index, name in enumerate(names)}
-        values = np.array(weight, np.float64)
+        """A graph of named nodes, a negative weight being a sign."""
+        weight = np.array(weight, np.float64)
+        sign = np.where(weight < 0, -1, 1)
         return cls.of(
-            len(names),
-            [place[name] for name in one],
-            [place[name] for name in two],
-            np.abs(values),
-            sign=np.where(values < 0, -1, 1),
-            directed=directed,
-            names=names,
+            len(names), first, second, np.abs(weight), sign=sign, directed=directed, diagonal=diagonal, names=names
         )
 
     @classmethod
@@ -271,18 +258,11 @@ class Graph:
             raise InputError(f"fixed vectors of {quote(sorted(widths))} dimensions do not go together")
         nodes, width = sizes.pop(), widths.pop() if widths else 0
         targets = [graph.targets.reshape(len(graph.targets), width) for graph in graphs]
-        before = np.cumsum([0, *map(len, targets)])  # fixed vectors of the graphs before each
-        second = [np.where(g.second >= nodes, g.second + skip, g.second) for g, skip in zip(graphs, before)]
-        return cls(
-            np.concatenate([graph.first for graph in graphs]),
-            np.concatenate(second),
-            np.concatenate([graph.weight for graph in graphs]),
-            np.concatenate([graph.sign for graph in graphs]),
-            np.concatenate([graph.directed for graph in graphs]),
-            np.sum([graph.diagonal for graph in graphs], axis=0),
-            np.concatenate(targets),
-            graphs[0].names,
-        )
+        edges = {name: np.concatenate([getattr(graph, name) for graph in graphs]) for name in _EDGE_ARRAYS}
+        before = np.repeat(np.cumsum([0, *map(len, targets[:-1])]), [graph.edges for graph in graphs])
+        edges["second"] += np.where(edges["second"] >= nodes, before, 0)  # fixed vectors of earlier graphs are first
+        diagonal = np.sum([graph.diagonal for graph in graphs], axis=0)
+        return cls(**edges, diagonal=diagonal, targets=np.concatenate(targets), names=graphs[0].names)
 
     def __add__(self, other: Graph) -> Graph:
         """The union of the edges of two graphs over the same nodes."""
@@ -318,8 +298,7 @@ class Graph:
         inner = ~self._is_to_target()
         i, j, a = self.first[inner], self.second[inner], self.weight[inner]
         degree = self.diagonal + np.bincount(self.first, self.weight, len(self)) + np.bincount(j, a, len(self))
-        off = -self.sign[inner] * a
-        nodes = np.arange(len(self))
+        off, nodes = -self.sign[inner] * a, np.arange(len(self))
         rows, columns = np.concatenate([nodes, i, j]), np.concatenate([nodes, j, i])
         return sparse.csr_array((np.concatenate([degree, off, off]), (rows, columns)), shape=(len(self), len(self)))
 
@@ -363,21 +342,11 @@ class Graph:
         diagonal = np.bincount(slot, self.diagonal, nodes).astype(np.float64)
         diagonal += np.bincount(first[signed], 4.0 * self.weight[signed], nodes)
         kept = ~loops
-        return Graph(
-            first[kept],
-            second[kept],
-            self.weight[kept],
-            self.sign[kept],
-            self.directed[kept],
-            diagonal,
-            self.targets,
-        )
+        weight, sign, directed = self.weight[kept], self.sign[kept], self.directed[kept]
+        return Graph(first[kept], second[kept], weight, sign, directed, diagonal, self.targets)
 
     def merge_ties(self) -> tuple[Graph, NDArray[np.int32]]:
-        """Nodes joined by infinite weights become one: the smaller graph, and the new node of each old one.
-
-        Duplicate edges are added up.
-        """
+        """The graph with tied nodes as one and repeated edges added up, and the new node of each old one."""
         tied = np.isinf(self.weight)
         count, slot = _components(self.first[tied], self.second[tied], len(self))
         graph = self.contract(slot, count)
@@ -389,14 +358,8 @@ class Graph:
         _, example, where = np.unique(key[kept], return_index=True, return_inverse=True)
         edge = kept[example]
         weight = np.bincount(where, graph.weight[kept], len(edge)).astype(np.float64)
-        merged = replace(
-            graph,
-            first=i[edge],
-            second=j[edge],
-            weight=weight,
-            sign=graph.sign[edge],
-            directed=graph.directed[edge],
-        )
+        sign, directed = graph.sign[edge], graph.directed[edge]
+        merged = replace(graph, first=i[edge], second=j[edge], weight=weight, sign=sign, directed=directed)
         return merged, slot.astype(np.int32)
 
 

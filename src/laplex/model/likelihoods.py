@@ -30,6 +30,8 @@ from laplex.errors import InputError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernel = TypeVar("Kernel")
+ValueAndGradients = tuple[float, Floats, Floats]
+VectorsOfRows = Callable[[Ints], NDArray[Any]]  # adds an axis, of the dimensions
 TOKENS_PER_BATCH = 8192  # held-out tokens judged together
 TOKENS_PER_PRODUCT = 1024  # of these, tokens whose products with all their contexts are in memory together
 
@@ -68,27 +70,21 @@ class Likelihood(ABC):
 
     Subclasses are registered under their `name`, which is what `Model(likelihood=...)` takes and what a saved model
     keeps. They have no settings of their own, since the name must be enough to make one.
-
-    Attributes:
-        name: What the model calls it.
-        description: What is predicted from what, as the middle of a sentence.
-        rate: The default first step size of the stochastic engines.
-        block: The default number of tokens that the CPU engine reads together.
-        torch_block: The same for the Torch engine, where more negatives for more tokens cost the same.
-        comparable: Settings of a model in which two models must agree for their likelihoods to be of the same thing.
     """
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    rate: ClassVar[float] = 0.13
-    block: ClassVar[int] = 8
-    torch_block: ClassVar[int] = 32
+    name: ClassVar[str]  # what the model calls it
+    description: ClassVar[str]  # what is predicted from what, as the middle of a sentence
+    rate: ClassVar[float] = 0.13  # the default first step size of the stochastic engines
+    block: ClassVar[int] = 8  # the default number of tokens that the CPU engine reads together
+    torch_block: ClassVar[int] = 32  # the same for Torch, where more negatives for more tokens cost the same
+    # settings in which two models must agree for their likelihoods to be of the same thing
     comparable: ClassVar[tuple[str, ...]] = ("likelihood", "negatives", "noise_power")
 
+    _sums_window: ClassVar[bool]
     _registered: ClassVar[dict[str, type[Likelihood]]] = {}
 
     def __init_subclass__(cls) -> None:
-        if "name" not in vars(cls) or "description" not in vars(cls):
+        if not {"name", "description"} <= set(vars(cls)):
             raise TypeError(f"the likelihood {cls.__name__} needs a name and a description of its own")
         known = Likelihood._registered.get(cls.name)
         if known is not None and known.__qualname__ != cls.__qualname__:
@@ -124,10 +120,7 @@ class Likelihood(ABC):
 
     @property
     def context_is_window_sum(self) -> bool:
-        """Whether a context is the sum of the vectors in a window (CBOW), or each of them alone (SGNS).
-
-        This is what a pass over the text sums for tests and intervals, which know equal weights only.
-        """
+        """Whether tests and intervals sum the vectors in a window (CBOW), or take each of them alone (SGNS)."""
         if type(self).window_weights is not Likelihood.window_weights:
             raise InputError(
                 f'likelihood="{self.name}" weighs the words of a window by a rule of its own, for which there are no '
@@ -135,24 +128,15 @@ class Likelihood(ABC):
             )
         return self._sums_window
 
-    _sums_window: ClassVar[bool]
-
     def window_weights(self, inside: NDArray[np.bool_], distance: Ints) -> Floats:
         """(n, C) The weight of the word at each place of a token's window.
 
-        Args:
-            inside: (n, C) Whether the place is inside the document.
-            distance: (C) How far each place is from the token, from −window to window without 0.
+        `inside` (n, C) says whether a place is in the document, `distance` (C) runs from −window to window without 0.
         """
         return inside.astype(np.float64)
 
     def windows(self, document: Ints, window: int) -> sparse.csr_array:
-        """(n, n) The weight of every other token as a context of a token, both of the same document.
-
-        Args:
-            document: (n) The document of each token, in ascending order.
-            window: How many tokens on each side of a token are its context.
-        """
+        """(n, n) The weight of every other token as a context of a token of the same document, which ascend."""
         reach = min(window, int(np.bincount(document - document[0]).max()) - 1) if len(document) else 0
         distance = np.concatenate([np.arange(-reach, 0), np.arange(1, reach + 1)])
         place = np.arange(len(document))[:, None] + distance
@@ -163,50 +147,29 @@ class Likelihood(ABC):
         return sparse.csr_array((weights[inside], place[inside], starts), shape=(len(document), len(document)))
 
     @abstractmethod
-    def log_likelihood(
-        self, text: SliceText, rho: Floats, alpha: Floats, negatives: int
-    ) -> tuple[float, Floats, Floats]:
-        """The log likelihood of a text, and its gradient in ρ (V, D) and α (V, D).
-
-        The negatives enter by their exact expectation.
-        """
+    def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
+        """The log likelihood of a text with the exact expectation over negatives, and its gradient in ρ, α (V, D)."""
 
     @abstractmethod
     def _score(self, windows: sparse.csr_array, words: NDArray[Any], contexts: NDArray[Any]) -> Floats:
         """(n) Σ over inputs x of log σ(ρ·x) + Σ_k log σ(−ρ_k·x).
 
-        `words` (n, 1 + K, D) are the vectors of a token and of its negatives, `contexts` (m, D) the context vectors of
-        all m tokens of the batch, `windows` (n, m) their weights.
+        `words` (n, 1 + K, D) are tokens with their negatives, `contexts` (m, D) all tokens, `windows` (n, m) weights.
         """
 
     def score_tokens(
-        self,
-        batch: HeldOutBatch,
-        window: int,
-        word_start: Ints,
-        context_start: Ints,
-        vectors: Callable[[Ints], NDArray[Any]],
+        self, batch: HeldOutBatch, window: int, word_start: Ints, context_start: Ints, vectors: VectorsOfRows
     ) -> Floats:
         """(n) The log likelihood of each held-out token, with the negatives that were drawn for it.
 
-        Args:
-            batch: The tokens.
-            window: How many tokens on each side are the context.
-            word_start: (M) The row of the first word in the language and slice of each document.
-            context_start: (M) The row of the first context word in the language of each document.
-            vectors: The vectors of an array of rows, with one more axis.
+        `word_start` and `context_start` (M) are the first rows in the language and slice of each document.
         """
-        words = word_start[batch.first : batch.last][batch.document]
-        rows = words[:, None] + np.concatenate([batch.ids[:, None], batch.negatives], axis=1)
-        contexts = vectors(context_start[batch.first : batch.last][batch.document] + batch.ids)
+        document = batch.first + batch.document
+        rows = word_start[document, None] + np.concatenate([batch.ids[:, None], batch.negatives], axis=1)
+        contexts = vectors(context_start[document] + batch.ids)
         windows = self.windows(batch.document, window)
-        scores = [
-            self._score(
-                windows[low : low + TOKENS_PER_PRODUCT], vectors(rows[low : low + TOKENS_PER_PRODUCT]), contexts
-            )
-            for low in range(0, len(rows), TOKENS_PER_PRODUCT)
-        ]
-        return np.concatenate([np.empty(0), *scores])
+        parts = (slice(low, low + TOKENS_PER_PRODUCT) for low in range(0, len(rows), TOKENS_PER_PRODUCT))
+        return np.concatenate([np.empty(0), *(self._score(windows[p], vectors(rows[p]), contexts) for p in parts)])
 
 
 class CBOW(Likelihood):
@@ -216,9 +179,7 @@ class CBOW(Likelihood):
     description = "a word is predicted from the sum of the words around it (CBOW)"
     _sums_window = True
 
-    def log_likelihood(
-        self, text: SliceText, rho: Floats, alpha: Floats, negatives: int
-    ) -> tuple[float, Floats, Floats]:
+    def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
         h = text.around @ alpha
         own = rho[text.tokens]
         positive = (own * h).sum(1)
@@ -249,9 +210,7 @@ class SGNS(Likelihood):
     comparable = (*Likelihood.comparable, "window")  # each place of a window has a likelihood of its own
     _sums_window = False
 
-    def log_likelihood(
-        self, text: SliceText, rho: Floats, alpha: Floats, negatives: int
-    ) -> tuple[float, Floats, Floats]:
+    def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
         together = text.cooccurrences.toarray()
         scores = rho @ alpha.T
         expected = negatives * np.outer(text.noise, together.sum(0))
@@ -271,22 +230,11 @@ class SGNS(Likelihood):
 
 
 def held_out_batches(
-    ids: NDArray[Any],
-    offsets: Ints,
-    noise: Sequence[Floats],
-    noise_of_document: Ints,
-    negatives: int,
-    seed: int,
+    ids: NDArray[Any], offsets: Ints, noise: Sequence[Floats], noise_of_document: Ints, negatives: int, seed: int
 ) -> Iterator[HeldOutBatch]:
-    """Cut documents into batches and draw negatives, which depend on nothing but the seed and the order of documents.
+    """Cut documents (M) into batches and draw negatives, which depend on the seed and the order of documents alone.
 
-    Args:
-        ids: (n) The words of all documents.
-        offsets: (M + 1) Where each document begins.
-        noise: Distributions of negatives.
-        noise_of_document: (M) The number of the distribution for each document.
-        negatives: How many to draw for each token.
-        seed: Of the draws.
+    `offsets` (M + 1) says where a document begins in `ids` (n), `noise_of_document` (M) by which `noise` to draw.
     """
     random = np.random.default_rng([seed, 2])
     cumulative = [np.cumsum(shares) for shares in noise]

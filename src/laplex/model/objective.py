@@ -27,16 +27,13 @@ Floats = NDArray[np.float64]
 
 def log_prior(graph: Graph, theta: Floats) -> float:
     """log p(θ) up to its constant."""
-    ends = _with_targets(graph, theta)
-    difference = ends[graph.first] - graph.sign[:, None] * ends[graph.second]
-    edges = graph.weight @ (difference * difference).sum(1)
+    edges = graph.weight @ (_differences(graph, theta) ** 2).sum(1)
     return float(-0.5 * edges - 0.5 * graph.diagonal @ (theta * theta).sum(1))
 
 
 def log_prior_gradient(graph: Graph, theta: Floats) -> Floats:
     """∂ log p / ∂θ_i = −Σ_j a_ij (θ_i ∓ θ_j) − d_i θ_i."""
-    ends = _with_targets(graph, theta)
-    pull = graph.weight[:, None] * (ends[graph.first] - graph.sign[:, None] * ends[graph.second])
+    pull = graph.weight[:, None] * _differences(graph, theta)
     gradient = -graph.diagonal[:, None] * theta
     np.subtract.at(gradient, graph.first, pull)
     back = ~graph.directed & (graph.second < len(graph))
@@ -44,8 +41,11 @@ def log_prior_gradient(graph: Graph, theta: Floats) -> Floats:
     return gradient
 
 
-def _with_targets(graph: Graph, theta: Floats) -> Floats:
-    return np.concatenate([theta, graph.targets]) if len(graph.targets) else theta
+def _differences(graph: Graph, theta: Floats) -> Floats:
+    """(E, D) θ_i ∓ θ_j."""
+    ends = np.concatenate([theta, graph.targets]) if len(graph.targets) else theta
+    differences: Floats = np.subtract(ends[graph.first], graph.sign[:, None] * ends[graph.second])
+    return differences
 
 
 def slice_texts(problem: Problem) -> Iterator[SliceText]:
@@ -53,20 +53,15 @@ def slice_texts(problem: Problem) -> Iterator[SliceText]:
     documents = np.flatnonzero(~problem.held_out & (np.diff(problem.offsets) > 1))
     for start in np.unique(problem.word_start[documents]):
         chosen = documents[problem.word_start[documents] == start]
-        language = problem.language[chosen[0]]
-        low, high = problem.vocabulary_start[language : language + 2]
-        context = problem.context_start[chosen[0]]
+        noise = problem.negatives_of(int(start), int(problem.language[chosen[0]]))
+        words, contexts = (
+            problem.slot[first : first + len(noise)] for first in (start, problem.context_start[chosen[0]])
+        )
         ids, offsets = _concatenate(problem, chosen)
         windows = problem.likelihood.windows(np.repeat(np.arange(len(chosen)), np.diff(offsets)), problem.window)
-        around = sparse.csr_array((windows.data, ids[windows.indices], windows.indptr), shape=(len(ids), high - low))
+        around = sparse.csr_array((windows.data, ids[windows.indices], windows.indptr), shape=(len(ids), len(noise)))
         around.sum_duplicates()
-        yield SliceText(
-            problem.slot[start : start + high - low],
-            problem.slot[context : context + high - low],
-            problem.negatives_of(int(start), int(language)),
-            ids,
-            around,
-        )
+        yield SliceText(words, contexts, noise, ids, around)
 
 
 def _concatenate(problem: Problem, documents: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -115,10 +110,7 @@ class HeldOutDocuments:
         return cls(problem, chosen, *_concatenate(problem, chosen))
 
     def log_likelihood(self, theta: NDArray[Any], seed: int) -> float:
-        """The mean log likelihood of a token, with negatives that depend on nothing but `seed`.
-
-        Two models of one vocabulary are compared on the same tokens with the same negatives.
-        """
+        """The mean log likelihood of a token, with negatives that depend on nothing but `seed`."""
         problem, total = self.problem, 0.0
         starts, context_starts = problem.word_start[self.documents], problem.context_start[self.documents]
         languages = problem.language[self.documents]
@@ -127,10 +119,7 @@ class HeldOutDocuments:
         )
         noise = [problem.negatives_of(int(starts[i]), int(languages[i])) for i in example]
         batches = held_out_batches(self.ids, self.offsets, noise, noise_of_document, problem.negatives, seed)
+        score, vectors = problem.likelihood.score_tokens, lambda rows: theta[problem.slot[rows]]
         for batch in batches:
-            total += float(
-                problem.likelihood.score_tokens(
-                    batch, problem.window, starts, context_starts, lambda rows: theta[problem.slot[rows]]
-                ).sum()
-            )
+            total += float(score(batch, problem.window, starts, context_starts, vectors).sum())
         return total / max(len(self.ids), 1)

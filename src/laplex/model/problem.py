@@ -8,6 +8,7 @@ P parameters, R rows, M documents, V words of all languages.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,24 +69,11 @@ class Problem:
 
 
 def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed: int, *, quiet: bool = True) -> Problem:
-    """Put the text and the prior into arrays.
-
-    Args:
-        model: The statistical choices.
-        tokens: The text.
-        rows: The layout of the vectors.
-        holdout: The share of documents that are held out.
-        seed: Decides which documents are held out.
-        quiet: Do not say how much of the prior's lexicons is known to the vocabulary.
-    """
-    slices = rows.slices
-    held_out = np.random.default_rng([seed, 1]).random(tokens.documents) < holdout
-    starts = np.concatenate([[0], np.cumsum([len(v) for v in tokens.vocabularies])])
+    """Put the text and the prior into arrays; the seed decides which share `holdout` of documents is held out."""
+    slices, vocabularies = rows.slices, tokens.vocabularies
     languages = tokens.languages.astype(np.int64)
-    keep = [v.subsampling(model.subsample) for v in tokens.vocabularies]
-    noise = [v.noise(model.noise_power) for v in tokens.vocabularies]
-    word_starts = np.array([[rows.word_start(i, s) for s in range(len(slices))] for i in range(len(starts) - 1)])
-    context_starts = np.array([rows.context_start(i) for i in range(len(starts) - 1)])
+    word_starts = np.array([[rows.word_start(i, s) for s in range(len(slices))] for i in range(len(vocabularies))])
+    context_starts = np.array([rows.context_start(i) for i in range(len(vocabularies))])
     lay_out = _parameters_for_all if model.absent == "kept" else _parameters_for_present
     return Problem(
         ids=tokens.ids,
@@ -93,11 +81,11 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
         word_start=word_starts[languages, slices.of_document],
         context_start=context_starts[languages],
         language=languages,
-        held_out=held_out,
-        vocabulary_start=starts,
-        keep=np.concatenate(keep),
-        noise=np.concatenate(noise),
-        **vars(lay_out(model, tokens, rows, quiet)),
+        held_out=np.random.default_rng([seed, 1]).random(tokens.documents) < holdout,
+        vocabulary_start=np.cumsum([0, *map(len, vocabularies)]),
+        keep=np.concatenate([vocabulary.subsampling(model.subsample) for vocabulary in vocabularies]),
+        noise=np.concatenate([vocabulary.noise(model.noise_power) for vocabulary in vocabularies]),
+        **lay_out(model, tokens, rows, quiet),
         likelihood=Likelihood.of(model.likelihood),
         dimensions=model.dimensions,
         window=model.window,
@@ -105,20 +93,8 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Parameters:
-    """The fields of a Problem that depend on which rows have parameters."""
-
-    slot: NDArray[np.int32]
-    initial_row: NDArray[np.int64]
-    graph: Graph
-    parts: dict[str, Graph]
-    present: NDArray[np.bool_] | None = None
-    slice_covariance: SliceCovariance | None = None
-
-
-def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> _Parameters:
-    """Every row has a parameter, which tied rows share."""
+def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> dict[str, Any]:
+    """The fields of a Problem in which every row has a parameter, which tied rows share."""
     graphs = [part.graph(rows) for part in model.prior.parts]
     for part, graph in zip(model.prior.parts, graphs, strict=True):
         if coverage := part.coverage(rows, graph):
@@ -137,11 +113,17 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
         second = np.where(graph.second >= len(rows), graph.second + targets, graph.second)  # fixed vectors are shared
         parts[name] = replace(graph, second=second, targets=total.targets).contract(slot, len(merged))
         targets += len(graph.targets)
-    return _Parameters(slot, _initial_rows(rows, slot, len(merged)), merged, parts)
+    origin = np.arange(len(rows))
+    for language, vocabulary in enumerate(rows.vocabularies):
+        start, end = rows.word_start(language, 0), rows.word_start(language, len(rows.slices))
+        origin[start:end] = start + np.arange(end - start) % len(vocabulary)
+    initial_row = np.full(len(merged), len(rows), np.int64)
+    np.minimum.at(initial_row, slot, origin)
+    return {"slot": slot, "initial_row": initial_row, "graph": merged, "parts": parts}
 
 
-def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> _Parameters:
-    """A word has parameters only in slices where it occurs, if only in text that is held out.
+def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> dict[str, Any]:
+    """The same with parameters of a word only in slices where it occurs, if only in text that is held out.
 
     The prior of the rows without one is kept in the edges between the others.
     """
@@ -161,22 +143,11 @@ def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: boo
         parameters, words = parameters + len(places), words + len(vocabulary)
     slot[rows.context_start(0) :] = parameters + np.arange(words)
     graph = eliminate(prior, covariance, rows, slot, parameters + words, quiet=quiet)
-    return _Parameters(
-        slot,
-        np.concatenate([*initial_rows, words + np.arange(words)]),
-        graph,
-        {repr(model.prior): graph},  # its parts cannot be told apart once rows are eliminated
-        np.concatenate(present),
-        covariance,
-    )
-
-
-def _initial_rows(rows: Rows, slot: NDArray[np.int32], parameters: int) -> NDArray[np.int64]:
-    origin = np.arange(len(rows))
-    for language in range(len(rows.vocabularies)):
-        first = np.array(rows.words(language, 0))
-        for slice in range(len(rows.slices)):
-            origin[rows.word_start(language, slice) :][: len(first)] = first
-    initial_row = np.full(parameters, len(rows), np.int64)
-    np.minimum.at(initial_row, slot, origin)
-    return initial_row
+    return {
+        "slot": slot,
+        "initial_row": np.concatenate([*initial_rows, words + np.arange(words)]),
+        "graph": graph,
+        "parts": {repr(model.prior): graph},  # its parts cannot be told apart once rows are eliminated
+        "present": np.concatenate(present),
+        "slice_covariance": covariance,
+    }

@@ -10,7 +10,7 @@ R rows, S slices, V words of a language.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -69,13 +69,11 @@ class Rows:
             raise InputError(f"say which language: language= one of {quote(names)}, not {name!r}")
         return names.index(name)
 
-    def everywhere(self, role: Role, language: int) -> Iterator[int]:
+    def everywhere(self, role: Role, language: int) -> list[int]:
         """The first rows of a language in a role: one in each slice for words, only one for contexts."""
         if role == "context":
-            yield self.context_start(language)
-        else:
-            for slice in range(len(self.slices)):
-                yield self.word_start(language, slice)
+            return [self.context_start(language)]
+        return [self.word_start(language, slice) for slice in range(len(self.slices))]
 
     def places(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The words of word rows, numbered through all languages, and their slices."""

@@ -156,7 +156,7 @@ class Vectors:
         return int(self.counts[index][self.chosen(slice), self.id(word, index)].sum())
 
     def language(self, name: str | None) -> int:
-        """The number of a language, whose name may be left out if there is one only."""
+        """The number of a language, as in `Rows`."""
         return self.rows.language(name)
 
     def id(self, word: str, language: int) -> int:
@@ -189,12 +189,8 @@ class Vectors:
             known = self.values(column)
             if str(value) not in known:
                 raise InputError(f'"{column}" has no value {value!r}; it has {quote(known, 12)}')
-        places = [(self.columns.index(column), str(value)) for column, value in values.items()]
-        slices = [
-            slice
-            for slice, key in enumerate(self.rows.slices.keys)
-            if all(key[place] == value for place, value in places)
-        ]
+        wanted = {(column, str(value)) for column, value in values.items()}
+        slices = [slice for slice, key in enumerate(self.rows.slices.keys) if wanted <= set(zip(self.columns, key))]
         if not slices:
             raise InputError(f"there is no slice {dict(values)}; there are {quote(self.rows.slices.keys, 12)}")
         return slices
@@ -229,21 +225,20 @@ class Vectors:
 
     def slots(self, language: int, slice: int | None) -> NDArray[np.int32]:
         """(V) The parameters of a language's words in a slice, or of its contexts if the slice is None."""
-        slots = self._slots(language, slice)
-        if len(slots) and slots.min() < 0:
+        rows = self._rows(language, slice)
+        slots = self.slot[rows.start : rows.stop]
+        if (slots < 0).any():
             raise InputError(
                 "this needs a vector of its own for every word in every slice, and this model has none for words that "
                 'do not occur in a slice: fit it with absent="kept"'
             )
         return slots
 
-    def _slots(self, language: int, slice: int | None) -> NDArray[np.int32]:
-        """The same, −1 for vectors that are computed from the prior."""
+    def _rows(self, language: int, slice: int | None) -> range:
         rows = self.rows.contexts(language) if slice is None else self.rows.words(language, slice)
-        slots = self.slot[rows.start : rows.stop]
-        if len(slots) and slots.min() < 0 and (slice is None or self.absent is None):
+        if (slice is None or self.absent is None) and (self.slot[rows.start : rows.stop] < 0).any():
             raise InputError("these vectors came without context vectors")
-        return slots
+        return rows
 
     def of_rows(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """(…, D) The vectors of rows, by number."""
@@ -255,36 +250,27 @@ class Vectors:
 
     def take(self, ids: Sequence[int], language: int, slice: int | None) -> NDArray[np.float32]:
         """(n, D) The vectors of words in a slice, or as contexts if the slice is None; all are given by number."""
-        slots = self._slots(language, slice)[list(ids)]
-        if len(slots) and slots.min() < 0:
-            return self.of_rows(self.rows.words(language, slice or 0).start + np.asarray(ids, np.int64))
-        taken: NDArray[np.float32] = self.theta[slots]
-        return taken
+        return self.of_rows(self._rows(language, slice).start + np.asarray(ids, np.int64))
 
     def block(self, language: int, slice: int | None) -> NDArray[np.float32]:
         """(V, D) The vectors of a language in a slice, or its contexts if the slice is None; both given by number.
 
-        Where the parameters are consecutive this is a view of θ.
+        Where the parameters are consecutive this is a view of θ. The last few blocks with absent words are kept.
         """
-        slots = self._slots(language, slice)
-        if len(slots) and slots.min() < 0:
-            return self._fill(language, slice)
+        key = (language, slice)
+        if key in self._filled:
+            return self._filled[key]
+        rows = self._rows(language, slice)
+        slots = self.slot[rows.start : rows.stop]
         first = int(slots[0]) if len(slots) else 0
         consecutive = np.array_equal(slots, np.arange(first, first + len(slots)))
-        block = self.theta[first : first + len(slots)] if consecutive else self.theta[slots]
+        block = self.theta[first : first + len(slots)] if consecutive else self.of_rows(np.array(rows))
         block.flags.writeable = False
-        return block
-
-    def _fill(self, language: int, slice: int | None) -> NDArray[np.float32]:
-        """A block with absent words; the last few are kept."""
-        key = (language, slice)
-        if key not in self._filled:
-            block = self.take(range(len(self.rows.vocabularies[language])), language, slice)
-            block.flags.writeable = False
+        if (slots < 0).any():
             if len(self._filled) >= MAX_FILLED_BLOCKS:
                 self._filled.pop(next(iter(self._filled)), None)
             self._filled[key] = block
-        return self._filled[key]
+        return block
 
     def lengths(self, language: int, slice: int | None, with_contexts: bool = False) -> NDArray[np.float32]:
         """(V) The lengths of the vectors of a block, or of their sums with the context vectors; they are kept."""

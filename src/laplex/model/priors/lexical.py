@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,30 +15,72 @@ from laplex.errors import InputError, quote
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.graph import Graph
-from laplex.model.priors.prior import (
-    ByEdge,
-    ByWord,
-    Prior,
-    by_edge,
-    by_word,
-    check_strength,
-    shown,
-)
+from laplex.model.priors.prior import ByEdge, ByWord, Prior, by_word, check_by_edge, check_strength, shown
 from laplex.model.rows import Role, Rows
 from laplex.text import word2vec
 
 Joins = Literal["word-word", "word-context", "context-context"]
-Roles = list[tuple[Role, Role]]
-ROLES: dict[str, Roles] = {
+ROLES: dict[str, list[tuple[Role, Role]]] = {
     "word-word": [("word", "word")],
     "word-context": [("word", "context"), ("context", "word")],
     "context-context": [("context", "context")],
+    "translations": [("word", "word"), ("context", "context")],
 }
-TRANSLATED: Roles = [("word", "word"), ("context", "context")]
+
+
+class _OnPairs(Prior):
+    """A prior that joins the two words of each pair, in all roles and slices."""
+
+    source: Any
+    strength: ByEdge
+    joins: str = "translations"
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength)
+        object.__setattr__(self, "source", read_pairs(self.source))
+        check_by_edge(self.strength, len(self.source), self.source.name)
+
+    @abstractmethod
+    def _languages(self, rows: Rows) -> tuple[int, int]:
+        """The languages of the first and of the second word of a pair."""
+
+    def graph(self, rows: Rows) -> Graph:
+        pairs: WordPairs = self.source
+        one, two = self._languages(rows)
+        left, right = rows.vocabularies[one].ids(pairs.left), rows.vocabularies[two].ids(pairs.right)
+        known = np.flatnonzero((left >= 0) & (right >= 0) & ((one != two) | (left != right)))
+        if not len(known):
+            half = int(((left >= 0) | (right >= 0)).sum())
+            raise InputError(
+                f"no pair of {pairs.name} has both words in the vocabulary ({len(rows.vocabularies[one]):,} words; "
+                f"{half:,} of {len(pairs):,} pairs have one): check the language, or lower min_count"
+            )
+        strength = np.broadcast_to(np.asarray(self.strength, np.float64), len(pairs))[known]
+        weight = pairs.weight[known]
+        weight = np.where(np.isinf(strength), np.copysign(np.inf, weight), strength * weight)
+        starts = self._starts(rows, one, two)
+        return Graph.of(
+            len(rows),
+            starts[:, :1] + left[known],
+            starts[:, 1:] + right[known],
+            np.tile(np.abs(weight), len(starts)),
+            sign=np.tile(np.where(weight < 0, -1, 1), len(starts)),
+            directed=self.directed,
+        )
+
+    def _starts(self, rows: Rows, one: int, two: int) -> NDArray[np.int64]:
+        """(…, 2) The first rows of two languages that are joined: in every slice, or only once between contexts."""
+        ends = [(rows.everywhere(first, one), rows.everywhere(second, two)) for first, second in ROLES[self.joins]]
+        return np.concatenate([np.stack(np.broadcast_arrays(*both), axis=1) for both in ends])
+
+    def coverage(self, rows: Rows, graph: Graph) -> str:
+        known = graph.edges // len(self._starts(rows, 0, 0))
+        return f"{known:,} of {len(self.source):,} pairs of {self.source.name} have both words in the vocabulary"
 
 
 @dataclass(frozen=True)
-class Pairs(Prior):
+class Pairs(_OnPairs):
     """Some words are alike, in every slice: −½ Σ_pairs strength · weight · ‖x_v − y_w‖².
 
     A negative weight makes them unlike: ‖x_v + y_w‖².
@@ -67,19 +110,14 @@ class Pairs(Prior):
     in_words = "Words that a lexicon pairs are alike in {vectors} ({strength})."
 
     def __post_init__(self) -> None:
-        check_strength(self.strength)
-        if self.joins not in ROLES:
+        if self.joins not in get_args(Joins):
             raise InputError(f'joins="{self.joins}": write "word-word", "word-context" or "context-context"')
-        object.__setattr__(self, "source", read_pairs(self.source))
+        super().__post_init__()
         object.__setattr__(self, "directed", self.directed or self.source.directed)
-        by_edge(self.strength, len(self.source), self.source.name)
 
-    def graph(self, rows: Rows) -> Graph:
+    def _languages(self, rows: Rows) -> tuple[int, int]:
         language = rows.language(self.language)
-        return _join(rows, self.source, self.strength, ROLES[self.joins], language, language, self.directed)
-
-    def coverage(self, rows: Rows, graph: Graph) -> str:
-        return _coverage(self.source, graph, rows, ROLES[self.joins])
+        return language, language
 
     def __repr__(self) -> str:
         directed = ", directed=True" if self.directed else ""
@@ -92,7 +130,7 @@ class Pairs(Prior):
 
 
 @dataclass(frozen=True)
-class Translations(Prior):
+class Translations(_OnPairs):
     """A word and its translation have nearly the same vector, as word and as context, in every slice:
 
     −½ strength Σ_pairs ‖ρ_A,v − ρ_B,w‖² + ‖α_A,v − α_B,w‖²     (paper, "Cross-lingual PELP").
@@ -116,14 +154,9 @@ class Translations(Prior):
     in_words = "Translations have nearly the same vector ({strength})."
 
     def __post_init__(self) -> None:
-        check_strength(self.strength)
-        object.__setattr__(self, "source", read_pairs(self.source))
-        by_edge(self.strength, len(self.source), self.source.name)
+        super().__post_init__()
         if self.source.directed:
             raise InputError(f"{self.source.name} is directed, but translations join both ways: pass an undirected one")
-
-    def graph(self, rows: Rows) -> Graph:
-        return _join(rows, self.source, self.strength, TRANSLATED, *self._languages(rows))
 
     def _languages(self, rows: Rows) -> tuple[int, int]:
         if self.languages is not None:
@@ -140,9 +173,6 @@ class Translations(Prior):
             return int(((left >= 0) & (right >= 0)).sum())
 
         return (0, 1) if known(0, 1) >= known(1, 0) else (1, 0)
-
-    def coverage(self, rows: Rows, graph: Graph) -> str:
-        return _coverage(self.source, graph, rows, TRANSLATED)
 
     def __repr__(self) -> str:
         return f"Translations({self.source.name}, {shown(self.strength)})"
@@ -193,10 +223,9 @@ class Anchor(Prior):
         if len({vector.shape for vector in vectors}) > 1 or not np.isfinite(targets := np.array(vectors)).all():
             raise InputError("the vectors to be anchored to are not all of one length, or not finite")
         ids = vocabulary.ids(words)
-        role: Role = "word" if self.on == "words" else "context"
-        starts = list(rows.everywhere(role, language))
-        first = np.concatenate([start + ids for start in starts])
-        second = np.tile(len(rows) + np.arange(len(words)), len(starts))
+        starts = rows.everywhere("word" if self.on == "words" else "context", language)
+        first = np.add.outer(starts, ids)
+        second = np.broadcast_to(len(rows) + np.arange(len(words)), first.shape)
         return Graph.of(len(rows), first, second, np.tile(strengths[ids], len(starts)), targets=targets)
 
     def coverage(self, rows: Rows, graph: Graph) -> str:
@@ -236,29 +265,27 @@ class Edges(Prior):
         check_strength(self.strength)
         if not isinstance(self.source, Graph) or self.source.names is None:
             raise InputError("Edges takes a Graph with named nodes: lx.Graph.from_networkx, from_frame or from_sparse")
-        by_edge(self.strength, self.source.edges, "the graph")
+        check_by_edge(self.strength, self.source.edges, "the graph")
 
     def graph(self, rows: Rows) -> Graph:
-        source, slices = self.source, len(rows.slices)
-        assert source.names is not None
-        table = np.full((len(source.names), slices), -1, np.int64)  # the rows of each node, one again and again
-        many = np.zeros(len(source.names), bool)  # nodes that stand for a row in each slice
-        for node, name in enumerate(source.names):
+        source, names = self.source, self.source.names or ()
+        table = np.full((len(names), len(rows.slices)), -1, np.int64)  # the rows of each node, one again and again
+        many = np.zeros(len(names), bool)  # nodes that stand for a row in each slice
+        for node, name in enumerate(names):
             places = _rows_named(name, rows)
             if places is not None:
                 table[node], many[node] = places, len(places) > 1
         known = table[:, 0] >= 0
         if not known.any():
-            raise InputError(
-                f"none of the {len(known):,} nodes of the graph, such as {source.names and source.names[0]}, is known"
-            )
+            raise InputError(f"none of the {len(known):,} nodes of the graph, such as {names and names[0]}, is known")
+        once = np.arange(len(rows.slices)) == 0
         in_all_slices = (many[source.first] | many[source.second])[:, None]
-        used = (known[source.first] & known[source.second])[:, None] & (in_all_slices | (np.arange(slices) == 0))
+        used = (known[source.first] & known[source.second])[:, None] & (in_all_slices | once)
         edge = np.nonzero(used)[0]
         diagonal = np.zeros(len(rows))
-        entered = known[:, None] & (many[:, None] | (np.arange(slices) == 0))
+        entered = known[:, None] & (many[:, None] | once)
         np.add.at(diagonal, table[entered], source.diagonal[np.nonzero(entered)[0]])
-        strength = by_edge(self.strength, source.edges, "the graph")
+        strength = np.asarray(self.strength, np.float64)
         return Graph.of(
             len(rows),
             table[source.first][used],
@@ -267,51 +294,10 @@ class Edges(Prior):
             sign=source.sign[edge],
             directed=source.directed[edge],
             diagonal=diagonal,
-        ).scaled(strength if np.ndim(strength) == 0 else np.asarray(strength)[edge])
+        ).scaled(strength[edge] if strength.ndim else float(strength))
 
     def __repr__(self) -> str:
         return f"Edges({self.source.edges:,} edges, {shown(self.strength)})"
-
-
-def _join(
-    rows: Rows, pairs: WordPairs, strength: ByEdge, roles: Roles, one: int, two: int, directed: bool = False
-) -> Graph:
-    """Edges between the two words of each pair, of languages `one` and `two`, in all roles and slices."""
-    left, right = rows.vocabularies[one].ids(pairs.left), rows.vocabularies[two].ids(pairs.right)
-    known = np.flatnonzero((left >= 0) & (right >= 0) & ((one != two) | (left != right)))
-    if not len(known):
-        half = int(((left >= 0) | (right >= 0)).sum())
-        raise InputError(
-            f"no pair of {pairs.name} has both words in the vocabulary ({len(rows.vocabularies[one]):,} words; "
-            f"{half:,} of {len(pairs):,} pairs have one): check the language, or lower min_count"
-        )
-    strengths = np.broadcast_to(by_edge(strength, len(pairs), pairs.name), len(pairs))[known]
-    weight = pairs.weight[known]
-    weight = np.where(np.isinf(strengths), np.copysign(np.inf, weight), strengths * weight)
-    starts: NDArray[np.int64] = np.array(list(_starts(rows, roles, one, two)), np.int64)
-    return Graph.of(
-        len(rows),
-        starts[:, :1] + left[known],
-        starts[:, 1:] + right[known],
-        np.tile(np.abs(weight), len(starts)),
-        sign=np.tile(np.where(weight < 0, -1, 1), len(starts)),
-        directed=directed,
-    )
-
-
-def _starts(rows: Rows, roles: Roles, one: int, two: int) -> Iterator[tuple[int, int]]:
-    """The first rows of two languages that pairs join: in every slice, or only once between contexts."""
-    for first, second in roles:
-        for slice in range(1 if first == second == "context" else len(rows.slices)):
-            yield (
-                rows.word_start(one, slice) if first == "word" else rows.context_start(one),
-                rows.word_start(two, slice) if second == "word" else rows.context_start(two),
-            )
-
-
-def _coverage(pairs: WordPairs, graph: Graph, rows: Rows, roles: Roles) -> str:
-    known = graph.edges // len(list(_starts(rows, roles, 0, 0)))
-    return f"{known:,} of {len(pairs):,} pairs of {pairs.name} have both words in the vocabulary"
 
 
 def _rows_named(name: Hashable, rows: Rows) -> list[int] | None:
@@ -324,10 +310,9 @@ def _rows_named(name: Hashable, rows: Rows) -> list[int] | None:
     vocabulary = rows.vocabularies[language]
     if word not in vocabulary:
         return None
-    starts = list(rows.everywhere(role, language))
+    starts = rows.everywhere(role, language)
     if len(rest) > 1 and rest[1] not in (None, ()) and role == "word" and rows.slices.columns:
-        key = rest[1] if isinstance(rest[1], tuple) else (rest[1],)
-        key = tuple(str(value) for value in key)
+        key = tuple(map(str, rest[1] if isinstance(rest[1], tuple) else (rest[1],)))
         if key not in rows.slices.keys:
             raise InputError(f"there is no slice {key}; there are {quote(rows.slices.keys, 6)}")
         starts = [starts[rows.slices.keys.index(key)]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError
 from laplex.model.graph import Graph
-from laplex.model.rows import Role, Rows
+from laplex.model.rows import Rows
 from laplex.text.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
 ByWord: TypeAlias = float | Mapping[str, float]  # a number, or one for each word named; 0 for the others
-ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # or one for two values of a column; 0 for the others
 ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each edge, in the order of the source
 
 
@@ -27,8 +26,7 @@ ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each ed
 class WordPrior:
     """A prior that joins a word with itself alone, by the same edges between slices for every word.
 
-    Such priors are the ones that say what the vector of a word is in a slice where it does not occur.
-    S slices, V words of all languages.
+    Such priors say what the vector of a word is in a slice where it does not occur. S slices, V words of all languages.
     """
 
     weights: Floats  # (S, S) of edges between slices, zero on the diagonal
@@ -37,27 +35,19 @@ class WordPrior:
     contexts: Floats  # (V) the diagonal of context rows
 
     def __add__(self, other: WordPrior) -> WordPrior:
-        return WordPrior(
-            self.weights + other.weights,
-            self.diagonal + other.diagonal,
-            self.words + other.words,
-            self.contexts + other.contexts,
-        )
+        return WordPrior(**{name: values + getattr(other, name) for name, values in vars(self).items()})
 
     def check_positive_definite(self, rows: Rows) -> None:
         """Raise an error if the prior says nothing about some vector."""
-        starts = np.cumsum([0, *map(len, rows.vocabularies)])
-
-        def name(word: int, slice: int | None) -> Any:
-            language = int(np.searchsorted(starts, word, "right")) - 1
-            first = rows.context_start(language) if slice is None else rows.word_start(language, slice)
-            return rows.name(first + word - int(starts[language]))
-
-        Graph.of(len(self.contexts), diagonal=self.contexts).check_positive_definite(lambda word: name(word, None))
-        first, second = np.nonzero(np.triu(self.weights))
+        contexts = Graph.of(len(self.contexts), diagonal=self.contexts)
+        contexts.check_positive_definite(lambda word: rows.name(rows.context_start(0) + word))
         weakest = int(self.words.argmin())
-        slices = Graph.of(len(self.diagonal), first, second, diagonal=self.diagonal + self.words[weakest])
-        slices.check_positive_definite(lambda slice: name(weakest, slice))
+        starts = np.cumsum([0, *map(len, rows.vocabularies)])
+        language = int(np.searchsorted(starts, weakest, "right")) - 1
+        word = weakest - int(starts[language])
+        diagonal = self.diagonal + self.words[weakest]
+        slices = Graph.of(len(diagonal), *np.nonzero(np.triu(self.weights)), diagonal=diagonal)
+        slices.check_positive_definite(lambda slice: rows.name(rows.word_start(language, slice) + word))
 
 
 class Prior(ABC):
@@ -83,7 +73,6 @@ class Prior(ABC):
     tuned_by_default: ClassVar[bool] = True
     usual_strength: ClassVar[float] = 100.0
     in_words: ClassVar[str | None] = None
-
     _kinds: ClassVar[dict[str, type[Prior]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -101,12 +90,7 @@ class Prior(ABC):
         """
 
     def coverage(self, rows: Rows, graph: Graph) -> str | None:
-        """How much of a lexicon is known to the vocabulary, as a sentence; None for a prior without a lexicon.
-
-        Args:
-            rows: The layout that the graph was made for.
-            graph: What `graph(rows)` returned.
-        """
+        """How much of a lexicon is known, as a sentence, given `graph(rows)`; None for a prior without a lexicon."""
         return None
 
     def word_prior(self, rows: Rows) -> WordPrior:
@@ -143,12 +127,11 @@ class Prior(ABC):
     @classmethod
     def sentence(cls, described: Mapping[str, Any]) -> str | None:
         """What a description says, in a sentence; None if the class does not say."""
+        if cls.in_words is None:
+            return None
+        named = {None: "with strengths of their own", "inf": "with infinite strength: exactly the same"}
         strength = described.get("strength")
-        if strength is None:
-            shown = "with strengths of their own"
-        else:
-            shown = "with infinite strength: exactly the same" if strength == "inf" else f"strength {strength:g}"
-        return None if cls.in_words is None else cls.in_words.format_map({**described, "strength": shown})
+        return cls.in_words.format_map({**described, "strength": named.get(strength) or f"strength {strength:g}"})
 
     @classmethod
     def ridge(cls, described: Mapping[str, Any]) -> float | None:
@@ -189,49 +172,34 @@ class Prior(ABC):
         return replace(self, strength=strength)
 
 
+@dataclass(frozen=True, repr=False)
 class Sum(Prior):
     """Several priors at once: the union of their edges."""
 
-    def __init__(self, terms: tuple[Prior, ...]) -> None:
-        self._terms = terms
+    terms: tuple[Prior, ...]
 
     @property
     def parts(self) -> tuple[Prior, ...]:
-        return self._terms
+        return self.terms
 
     def graph(self, rows: Rows) -> Graph:
-        return Graph.union([term.graph(rows) for term in self._terms])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sum) and self._terms == other._terms
-
-    __hash__ = None  # type: ignore[assignment]
+        return Graph.union([term.graph(rows) for term in self.terms])
 
     def __repr__(self) -> str:
-        return " + ".join(map(repr, self._terms))
+        return " + ".join(map(repr, self.terms))
 
 
 def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Mapping[str, Any]]]:
-    """The class and the description of each part of a fitted model's prior.
-
-    A class that is not defined here, such as a prior of the user's own, is given as `Prior` itself.
-
-    >>> parts = [{"kind": "Ridge", "strength": 1.0}, {"kind": "Chain", "column": "year", "strength": 100.0}]
-    >>> [kind.sentence(part) for kind, part in saved_priors({"model": {"beliefs": parts}})][0]
-    'Vectors are short unless the text says otherwise (strength 1).'
-    """
+    """The class and the description of each part of a fitted model's prior; `Prior` itself for classes not defined."""
     for described in settings.get("model", {}).get("beliefs") or ():
         yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
 
 
 def check_strength(strength: Any, infinite: bool = True) -> None:
     """Raise an error unless this is a number from 0, or several of them."""
-    if isinstance(strength, Mapping):
-        values: Any = strength.values()
-    elif isinstance(strength, (Sequence, np.ndarray)) and not isinstance(strength, (str, bytes)):
-        values = strength
-    else:
-        values = (strength,)
+    values = strength.values() if isinstance(strength, Mapping) else strength
+    if not isinstance(values, (ValuesView, Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
+        values = (values,)
     for value in values:
         if not isinstance(value, Real) or math.isnan(value) or value < 0:
             raise InputError(f"a strength is a number from 0, not {value!r}")
@@ -248,30 +216,11 @@ def by_word(strength: ByWord, vocabulary: Vocabulary) -> Floats:
     return np.array([strength.get(word, 0.0) for word in vocabulary], np.float64)
 
 
-def by_values(strength: ByValues, one: str, two: str) -> float:
-    """The strength between two values of a column, named in either order."""
-    if not isinstance(strength, Mapping):
-        return float(strength)
-    return float(strength.get((one, two), strength.get((two, one), 0.0)))
-
-
-def check_values(strength: ByValues, column: str, known: Sequence[str]) -> None:
-    """Raise an error if a strength is given for something other than two values of the column."""
-    for key in strength if isinstance(strength, Mapping) else ():
-        if not isinstance(key, tuple) or len(key) != 2 or not set(key) <= set(known) or key[0] == key[1]:
-            raise InputError(
-                f'a strength is given for {key!r}, which are not two values of "{column}"; it has {quote(known, 12)}'
-            )
-
-
-def by_edge(strength: ByEdge, count: int, name: str) -> float | Floats:
-    """The strength of each edge of a source with `count` of them, or of all."""
-    if isinstance(strength, Real):
-        return float(strength)
+def check_by_edge(strength: ByEdge, edges: int, name: str) -> None:
+    """Raise an error unless this is a strength for all edges of a source, or one for each."""
     values = np.asarray(strength, np.float64)
-    if values.shape != (count,):
-        raise InputError(f"{name} has {count:,} edges, and there are {values.size:,} strengths: give one for each")
-    return values
+    if values.shape not in ((), (edges,)):
+        raise InputError(f"{name} has {edges:,} edges, and there are {values.size:,} strengths: give one for each")
 
 
 def shown(strength: Any) -> str:
@@ -305,14 +254,10 @@ class Ridge(Prior):
             raise InputError(f'Ridge(on="{self.on}"): write "all", "words" or "contexts"')
 
     def graph(self, rows: Rows) -> Graph:
-        diagonal = np.zeros(len(rows))
-        roles: dict[str, tuple[Role, ...]] = {"all": ("word", "context"), "words": ("word",), "contexts": ("context",)}
-        for language, vocabulary in enumerate(rows.vocabularies):
-            entries = by_word(self.strength, vocabulary)
-            for role in roles[self.on]:
-                for start in rows.everywhere(role, language):
-                    diagonal[start : start + len(vocabulary)] = entries
-        return Graph.of(len(rows), diagonal=diagonal)
+        entries = [by_word(self.strength, vocabulary) for vocabulary in rows.vocabularies]
+        words = [np.tile(strengths, len(rows.slices)) * (self.on != "contexts") for strengths in entries]
+        contexts = [strengths * (self.on != "words") for strengths in entries]
+        return Graph.of(len(rows), diagonal=np.concatenate([*words, *contexts]))
 
     def word_prior(self, rows: Rows) -> WordPrior:
         size = len(rows.slices)

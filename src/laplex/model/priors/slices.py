@@ -2,41 +2,64 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from laplex.errors import InputError
+from laplex.errors import InputError, quote
 from laplex.model.graph import Graph
-from laplex.model.priors.prior import (
-    ByValues,
-    Prior,
-    WordPrior,
-    by_values,
-    check_strength,
-    check_values,
-)
+from laplex.model.priors.prior import Prior, WordPrior, check_strength
 from laplex.model.rows import Rows
-from laplex.text.vocabulary import Vocabulary
+from laplex.text.tokens import Slices
+
+ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # one for two values of a column; 0 for the others
+SliceEdges: TypeAlias = list[tuple[int, int, float]]  # two slices and the weight between them
 
 
 class _AcrossSlices(Prior):
     """A prior on the slices that differ in one column alone, the same for every word."""
 
     column: str
+    strength: ByValues
     joins_slices = True
 
     @property
     def tuning_names(self) -> list[str]:
         return [self.column, *super().tuning_names]
 
+    @abstractmethod
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        """Edges between slices that differ in this column alone, which are given by its values, and their diagonal."""
+
+    def _slice_graph(self, slices: Slices) -> Graph:
+        """The edges between slices and the diagonal that every word has."""
+        edges: SliceEdges = []
+        diagonal = np.zeros(len(slices))
+        for cell in self._cells(slices):
+            joined, diagonal[list(cell.values())] = self._cell(cell)
+            edges += joined
+        first, second, weight = np.array(edges, np.float64).reshape(-1, 3).T
+        return Graph.of(len(slices), first, second, weight, diagonal=diagonal)
+
+    def graph(self, rows: Rows) -> Graph:
+        slices = self._slice_graph(rows.slices)
+        diagonal = np.zeros(len(rows))
+        first, second, weight = [], [], []
+        for language, vocabulary in enumerate(rows.vocabularies):
+            starts, words = np.array(rows.everywhere("word", language)), np.arange(len(vocabulary))
+            first.append((starts[slices.first, None] + words).reshape(-1))
+            second.append((starts[slices.second, None] + words).reshape(-1))
+            weight.append(np.repeat(slices.weight, len(words)))
+            diagonal[starts[0] : starts[0] + len(starts) * len(words)] = np.repeat(slices.diagonal, len(words))
+        edges = (np.concatenate(arrays) for arrays in (first, second, weight))
+        return Graph.of(len(rows), *edges, diagonal=diagonal)
+
     def word_prior(self, rows: Rows) -> WordPrior:
-        one_word = Rows([Vocabulary(["word"], np.ones(1, np.int64))], rows.slices)  # stands for all of them
-        graph = self.graph(one_word)
+        graph = self._slice_graph(rows.slices)
         if np.isinf(graph.weight).any():
             raise InputError(
                 'absent="filled" takes finite strengths: where a word is always the same, take the column out of vary='
@@ -44,16 +67,27 @@ class _AcrossSlices(Prior):
         size, nothing = len(rows.slices), np.zeros(sum(map(len, rows.vocabularies)))
         weights = np.zeros((size, size))
         np.add.at(weights, (graph.first, graph.second), graph.weight)
-        return WordPrior(weights + weights.T, graph.diagonal[:size], nothing, nothing)
+        return WordPrior(weights + weights.T, graph.diagonal, nothing, nothing)
 
-    def _cells(self, rows: Rows) -> list[dict[str, int]]:
+    def _cells(self, slices: Slices) -> list[dict[str, int]]:
         """For all values of the other columns, the slices by their value of this one."""
-        if self.column not in rows.slices.columns:
+        if self.column not in slices.columns:
             raise InputError(
                 f'the prior is about "{self.column}", by which vectors do not vary: '
-                f"vary={list(rows.slices.columns)}. Add it there, or take it out of the prior"
+                f"vary={list(slices.columns)}. Add it there, or take it out of the prior"
             )
-        return rows.slices.cells(self.column)
+        known = slices.values(self.column)
+        for key in self.strength if isinstance(self.strength, Mapping) else ():
+            if not isinstance(key, tuple) or len(key) != 2 or not set(key) <= set(known) or key[0] == key[1]:
+                where = f'"{self.column}"; it has {quote(known, 12)}'
+                raise InputError(f"a strength is given for {key!r}, which are not two values of {where}")
+        return slices.cells(self.column)
+
+    def _between(self, one: str, two: str) -> float:
+        """The strength between two values of the column, named in either order."""
+        if not isinstance(self.strength, Mapping):
+            return float(self.strength)
+        return float(self.strength.get((one, two), self.strength.get((two, one), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -80,12 +114,8 @@ class Groups(_AcrossSlices):
     def __post_init__(self) -> None:
         check_strength(self.strength)
 
-    def graph(self, rows: Rows) -> Graph:
-        cells = self._cells(rows)
-        check_values(self.strength, self.column, rows.slices.values(self.column))
-        joined = [pair for cell in cells for pair in combinations(cell.values(), 2)]
-        weights = [by_values(self.strength, one, two) for cell in cells for one, two in combinations(cell, 2)]
-        return _between_slices(rows, joined, weights)
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        return [(one, two, self._between(a, b)) for (a, one), (b, two) in combinations(cell.items(), 2)], 0.0
 
 
 @dataclass(frozen=True)
@@ -115,17 +145,12 @@ class GroupMean(_AcrossSlices):
         check_strength(self.strength, infinite=False)
         check_strength(self.spread, infinite=False)
 
-    def graph(self, rows: Rows) -> Graph:
-        joined, weights = [], []
-        diagonal = np.zeros(len(rows))
-        for cell in self._cells(rows):
-            total = self.spread + len(cell) * self.strength
-            if total == 0:
-                continue
-            joined += list(combinations(cell.values(), 2))
-            weights += [self.strength**2 / total] * math.comb(len(cell), 2)
-            _fill(diagonal, rows, cell.values(), self.spread * self.strength / total)
-        return _between_slices(rows, joined, weights, diagonal)
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        total = self.spread + len(cell) * self.strength
+        if total == 0:
+            return [], 0.0
+        edges = [(one, two, self.strength**2 / total) for one, two in combinations(cell.values(), 2)]
+        return edges, self.spread * self.strength / total
 
     @classmethod
     def group_mean(cls, described: Mapping[str, Any], column: str) -> tuple[float, float] | None:
@@ -161,22 +186,14 @@ class Chain(_AcrossSlices):
         if self.start is not None:
             check_strength(self.start, infinite=False)
 
-    def graph(self, rows: Rows) -> Graph:
-        joined, weights = [], []
-        diagonal = np.zeros(len(rows))
-        cells = self._cells(rows)
-        check_values(self.strength, self.column, rows.slices.values(self.column))
-        for cell in cells:
-            for (a, one), (b, two) in pairwise(cell.items()):
-                joined.append((one, two))
-                weights.append(by_values(self.strength, a, b) / (self._gap(a, b) if self.by_gap else 1.0))
-            if self.start is not None:
-                _fill(diagonal, rows, list(cell.values())[:1], self.start)
-        return _between_slices(rows, joined, weights, diagonal)
+    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+        steps = pairwise(cell.items())
+        edges = [(one, two, self._between(a, b) / self._gap(a, b)) for (a, one), (b, two) in steps]
+        return edges, [self.start or 0.0, *[0.0] * (len(cell) - 1)]
 
     def _gap(self, one: str, two: str) -> float:
         try:
-            return float(two) - float(one)
+            return float(two) - float(one) if self.by_gap else 1.0
         except ValueError:
             raise InputError(f'Chain(by_gap=True) needs numbers in "{self.column}", not "{one}" and "{two}"') from None
 
@@ -184,27 +201,3 @@ class Chain(_AcrossSlices):
     def chained_column(cls, described: Mapping[str, Any]) -> str:
         column: str = described["column"]
         return column
-
-
-def _fill(diagonal: Any, rows: Rows, slices: Any, entry: float) -> None:
-    """Give all words of some slices a diagonal entry."""
-    for language in range(len(rows.vocabularies)):
-        for slice in slices:
-            words = rows.words(language, slice)
-            diagonal[words.start : words.stop] = entry
-
-
-def _between_slices(
-    rows: Rows, joined: Sequence[tuple[int, int]], weights: Sequence[float], diagonal: Any = 0.0
-) -> Graph:
-    """Every word with itself, in the given pairs of slices."""
-    pairs = np.array(joined, np.int64).reshape(-1, 2)
-    first, second, weight = [], [], []
-    for language, vocabulary in enumerate(rows.vocabularies):
-        starts = np.array([rows.word_start(language, slice) for slice in range(len(rows.slices))], np.int64)
-        ends = starts[pairs][:, :, None] + np.arange(len(vocabulary))
-        first.append(ends[:, 0].reshape(-1))
-        second.append(ends[:, 1].reshape(-1))
-        weight.append(np.repeat(np.asarray(weights, np.float64), len(vocabulary)))
-    ends_and_weights = (np.concatenate(arrays) for arrays in (first, second, weight))
-    return Graph.of(len(rows), *ends_and_weights, diagonal=diagonal)
