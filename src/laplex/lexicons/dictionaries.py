@@ -64,6 +64,9 @@ class Definitions:
 
         Returns:
             Four lines of text: definitions and words, skipped definitions, strong pairs, weak pairs.
+
+        Example:
+            print(lx.lexicons.definitions("definitions.tsv").summary())
         """
         return (
             f"{self.rows:,} definitions, of {self.words:,} words\n"

@@ -65,6 +65,9 @@ class WordPairs:
 
         Returns:
             The pairs. An InputError names the first tuple that is not one.
+
+        Example:
+            pairs = lx.lexicons.WordPairs.of("by hand", [("tax", "taxes"), ("cheap", "dear", -1.0)])
         """
         checked: list[tuple[str, str, float]] = []
         for number, triple in enumerate(triples, 1):
@@ -162,6 +165,9 @@ class WordPairs:
 
         Args:
             path: The file, whose columns are separated by tabs.
+
+        Example:
+            lx.lexicons.definitions("definitions.tsv").strong.save("strong_pairs.tsv")
         """
         one, two = self._columns
         table = self._table().rename({"left": one, "right": two})

@@ -341,6 +341,9 @@ class Corpus:
 
         Returns:
             The counts, which are kept for the next time.
+
+        Example:
+            print(lx.read("speeches.csv", text="speech", metadata=["party"]).summary())
         """
         if self._summary:
             return self._summary[0]

@@ -142,6 +142,9 @@ class Tokens:
 
         Returns:
             The values in order, as strings.
+
+        Example:
+            lx.Tokens.of(lx.demo()).values("party")
         """
         return self._values[self._check(column)]
 

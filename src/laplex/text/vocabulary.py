@@ -187,6 +187,9 @@ class Vocabulary:
 
         Returns:
             Their ids, −1 for words that are not in the vocabulary.
+
+        Example:
+            tokens.vocabularies[0].ids(["health", "care"])
         """
         return np.fromiter(map(self._ids.get, words, repeat(-1)), np.int64, len(words))
 
@@ -199,6 +202,9 @@ class Vocabulary:
 
         Returns:
             The words, most similar first.
+
+        Example:
+            tokens.vocabularies[0].close("helth")
         """
         folded = {known.casefold(): known for known in reversed(self.words)}  # of equal ones the more frequent
         return [folded[match] for match in get_close_matches(word.casefold(), folded, most, 0.7)]
@@ -217,6 +223,9 @@ class Vocabulary:
 
         Returns:
             (V) The probabilities.
+
+        Example:
+            tokens.vocabularies[0].subsampling(1e-4)
         """
         if threshold < 0:
             raise InputError(f"a subsampling threshold of {threshold} is negative: give 0 (keep all) to 1")
@@ -234,6 +243,9 @@ class Vocabulary:
 
         Returns:
             (V) The probabilities.
+
+        Example:
+            tokens.vocabularies[0].noise()
         """
         weights: NDArray[np.float64] = self.counts.astype(np.float64) ** power
         weights /= weights.sum()

@@ -87,6 +87,9 @@ class Prior(ABC):
 
         Returns:
             A graph over all rows.
+
+        Example:
+            lx.Groups("party", 100.0).graph(fitted.rows)
         """
 
     def coverage(self, rows: Rows, graph: Graph) -> str | None:
