@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ import pytest
 from explored import unused_port
 
 import laplex as lx
-from laplex.errors import InputError
+from laplex.errors import InputError, LaplexError
 from laplex.explorer import launching
 from laplex.explorer.launching import explore, free_port
 from laplex.explorer.serving import Guard, is_ours, policy
@@ -37,6 +38,26 @@ def test_a_port_that_is_taken_gives_the_next():
         listener.listen()
         port = listener.getsockname()[1]
         assert free_port(port) > port
+
+
+def test_an_answer_that_is_its_own_request_is_none():
+    """While nobody listens, the system may connect the port of the request to itself."""
+
+    def echo():
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(connection.recv(1024))
+        listener.close()
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        threading.Thread(target=echo, daemon=True).start()
+        script = "import sys, time; time.sleep(2); sys.exit('no model')"
+        process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        with pytest.raises(LaplexError, match="the explorer did not start: no model"):
+            launching._wait_for_answer(launching.Explorer(process, url, None), quiet=True)
 
 
 @pytest.mark.parametrize("port", [0, -1, 65_536, "8501", 1.5])

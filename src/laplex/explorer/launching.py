@@ -13,9 +13,9 @@ import threading
 import time
 import webbrowser
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from laplex.embeddings import Embeddings, load
@@ -160,7 +160,7 @@ def _wait_for_answer(explorer: Explorer, quiet: bool) -> None:
                     if answer.status == 200:
                         threading.Thread(target=_drain, args=(explorer._process,), daemon=True).start()
                         return
-            except (URLError, OSError):
+            except (OSError, HTTPException):  # the latter where the system connects a port that is free to itself
                 time.sleep(0.05)
             progress.update(None)
     explorer.stop()
