@@ -24,7 +24,6 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,145 +32,67 @@ import pandas as pd
 from numpy.typing import NDArray
 from planted import planted
 from separate import separate
-from trial import BANDS, PRIOR, SOURCES, Trial, begin, enough, permuted, read, show, table_of
+from trial import BANDS, SOURCES, Trial, begin, both_p, difference_of, enough, permuted, read, show, table_of
 
-from laplex.inference.score_test import (
-    Permutations,
-    RotatedTable,
-    counted_p,
-    difference_effect,
-    difference_p,
-    difference_statistic,
-    equalize_frequency,
-    jackknife_influence,
-    newton_scale,
-    permuted_statistics,
-    rotate,
-    smoothed_p,
-    trend_p,
-    trend_statistic,
-)
-from laplex.inference.statistics import ScoreTable
+from laplex.inference.permutations import Permutations, Trend
+from laplex.inference.score_test import GroupScores, difference_effect, group_scores
+from laplex.inference.scores import ScoreTable
 from laplex.inference.units import gather
-
-Answers = Callable[[NDArray[np.int64]], tuple[float, float, float]]
-Statistics = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-Formula = Callable[[NDArray[np.int64]], float]
 
 
 def null_by_cluster(trial: Trial, times: int) -> pd.DataFrame:
     units = trial.units(trial.source.cluster)
+    text = trial.read(units)
+    test = difference_of(units, text)
     sides = [some.label for some in permuted(units, times, 2)]
-    draws = np.array([some.label for some in permuted(units, 999, 3)])
 
-    def ask(table: ScoreTable) -> NDArray[np.float64]:
-        rotated = rotate(table)
-        answers = np.full((3, times), np.nan)
-        answer = answers_of(rotated, draws)
-        for number, label in enumerate(sides):
-            if enough(table, label):
-                answers[:, number] = answer(label)
-        return answers
+    def ask(table: ScoreTable) -> list[tuple[float, float]]:
+        tables = [replace(table, label=label) for label in sides]
+        return [both_p(some, *test) if enough(some, some.label) else (np.nan, np.nan) for some in tables]
 
-    p = np.array(list(trial.read(units, row_per_unit=True).run(trial.numbers, ask)))
+    p = np.array(list(text.run(trial.numbers, ask)))
     name = f"by {trial.source.cluster}"
-    names = (name, f"{name}, counted", f"{name}, formula")
-    return pd.concat([table_of(name, p[:, i].T, trial.bands) for i, name in enumerate(names)])
-
-
-def answers_of(table: RotatedTable, draws: NDArray[np.int64]) -> Answers:
-    """How p is found for labels: by the smooth curve, by counting, by the formula."""
-    size = int(draws.max()) + 1
-    scale = newton_scale(table.spectrum, PRIOR, 1 / (2 * size))
-
-    def statistics(label: NDArray[np.int64]) -> NDArray[np.float64]:
-        return permuted_statistics(table, label, draws, scale, size, difference_statistic)
-
-    def observed(label: NDArray[np.int64]) -> NDArray[np.float64]:
-        return permuted_statistics(table, label, draws[:2], scale, size, difference_statistic)
-
-    return _answers(table, draws, statistics, observed, lambda label: difference_p(table, label, size, scale))
-
-
-def _answers(
-    table: RotatedTable, draws: NDArray[np.int64], statistics: Statistics, observed: Statistics, formula: Formula
-) -> Answers:
-    """Where the frequency of a word is left as it is, the same labellings need not be computed again."""
-    known: dict[str, NDArray[np.float64]] = {}
-
-    def answer(label: NDArray[np.int64]) -> tuple[float, float, float]:
-        same = equalize_frequency(table, label, draws, int(draws.max()) + 1)
-        if np.array_equal(same.weight, table.weight):
-            if "others" not in known:
-                known["others"] = statistics(label)[1:]
-            found = np.concatenate([observed(label)[:1], known["others"]])
-        else:
-            found = statistics(label)
-        return smoothed_p(found), counted_p(found), formula(label)
-
-    return answer
-
-
-AMONG_OWNERS = Permutations(np.zeros((0, 0), np.int16), False, 999, [8])  # as by default for documents
+    return pd.concat([table_of(name, p[:, :, i].T, trial.bands) for i, name in enumerate((name, f"{name}, formula"))])
 
 
 def null_by_document(trial: Trial, times: int) -> pd.DataFrame:
-    units = trial.units(None)
-
-    def ask(table: ScoreTable) -> tuple[float, float]:
-        rotated, size = rotate(table), len(trial.source.values)
-        scale = newton_scale(rotated.spectrum, PRIOR, 1 / (2 * size))
-        formula = difference_p(rotated, table.label, size, scale)
-
-        def statistics(
-            table: RotatedTable, label: NDArray[np.int64], labellings: NDArray[np.integer]
-        ) -> NDArray[np.float64]:
-            return permuted_statistics(table, label, labellings, scale, size, difference_statistic)
-
-        return AMONG_OWNERS.p(rotated, table.label, statistics, lambda: formula), formula
-
-    p = np.array([list(trial.read(some).run(trial.numbers, ask)) for some in permuted(units, times, 4)])
+    p = []
+    for some in permuted(trial.units(None), times, 4):
+        text = trial.read(some)
+        test = difference_of(some, text)
+        p.append(list(text.run(trial.numbers, lambda table, test=test: both_p(table, *test))))  # type: ignore[misc]
+    found = np.array(p)
     names = ("by document", "by document, formula")
-    return pd.concat([table_of(name, p[:, :, i], trial.bands) for i, name in enumerate(names)])
+    return pd.concat([table_of(name, found[:, :, i], trial.bands) for i, name in enumerate(names)])
 
 
 def null_of_drift(trial: Trial, times: int) -> pd.DataFrame:
     """Quarters permuted by document, and with time reversed for half of the clusters, by cluster and by document."""
     documents = gather(trial.tokens, "quarter", None, 0, {})
-    x = np.linspace(-0.5, 0.5, len(documents.labels))
-
-    def ask(table: ScoreTable) -> tuple[float, float]:
-        rotated = rotate(table)
-        formula, scale = trend(rotated, table.label), newton_scale(rotated.spectrum, PRIOR, float(np.var(x)))
-
-        def statistics(
-            table: RotatedTable, label: NDArray[np.int64], labellings: NDArray[np.integer]
-        ) -> NDArray[np.float64]:
-            return permuted_statistics(table, label, labellings, scale, len(x), trend_statistic(x))
-
-        return AMONG_OWNERS.p(rotated, table.label, statistics, lambda: formula), formula
-
-    def trend(table: RotatedTable, label: NDArray[np.int64]) -> float:
-        return trend_p(table, label, x, newton_scale(table.spectrum, PRIOR, float(np.var(x))))
-
-    p = np.array([list(trial.read(some).run(trial.numbers, ask)) for some in permuted(documents, times, 4)])
+    trend = Trend(np.linspace(-0.5, 0.5, len(documents.labels)))
+    p = []
+    for some in permuted(documents, times, 4):
+        text = trial.read(some)
+        test = difference_of(some, text)[0], trend
+        p.append(list(text.run(trial.numbers, lambda table, test=test: both_p(table, *test))))  # type: ignore[misc]
     clusters = gather(trial.tokens, "quarter", trial.source.cluster, 0, {})
     random = np.random.default_rng(7)
     turned = [random.random(int(clusters.cluster.max()) + 1) < 0.5 for _ in range(times)]
+    text = trial.read(clusters)
+    flips: Permutations = difference_of(clusters, text)[0]
 
-    def ask_reversed(table: ScoreTable) -> NDArray[np.float64]:
-        rotated, found = rotate(table), []
-        alone = replace(rotated, cluster=np.arange(len(table.tau)))
-        for back in turned:
-            label = np.where(back[table.cluster], len(x) - 1 - table.label, table.label)
-            found.append([trend(rotated, label), trend(alone, label)])
-        return np.array(found)
+    def ask_reversed(table: ScoreTable) -> list[tuple[float, float]]:
+        last = len(trend.x) - 1
+        tables = [
+            replace(table, label=np.where(back[table.cluster], last - table.label, table.label)) for back in turned
+        ]
+        return [both_p(some, flips, trend) for some in tables]
 
-    q = np.array(list(trial.read(clusters, row_per_unit=True).run(trial.numbers, ask_reversed)))
-    who = trial.source.cluster
-    names = {f"reversed, by {who}": q[:, :, 0].T, f"reversed, by {who} and quarter": q[:, :, 1].T}
-    tables = [table_of(f"by document{more}", p[:, :, i], trial.bands) for i, more in enumerate(("", ", formula"))]
-    return pd.concat(tables + [table_of(name, values, trial.bands) for name, values in names.items()])
+    q = np.array(list(text.run(trial.numbers, ask_reversed)))
+    who, found = trial.source.cluster, np.array(p)
+    tables = [table_of(f"by document{more}", found[:, :, i], trial.bands) for i, more in enumerate(("", ", formula"))]
+    names = (f"reversed, by {who}", f"reversed, by {who}, formula")
+    return pd.concat(tables + [table_of(name, q[:, :, i].T, trial.bands) for i, name in enumerate(names)])
 
 
 def halves(trial: Trial) -> pd.DataFrame:
@@ -181,24 +102,27 @@ def halves(trial: Trial) -> pd.DataFrame:
     random = np.random.default_rng(6)
     splits = [random.permutation(len(units)) % 2 == 0 for _ in range(10)]
 
-    def difference(part: RotatedTable, label: NDArray[np.int64]) -> NDArray[np.float64]:
-        (first, second), f = jackknife_influence(part, label, 2)[1], part.tau[label == 0].sum() / part.tau.sum()
-        return ((1 - f) * first - f * second) * newton_scale(part.spectrum, PRIOR / 2, f * (1 - f))
+    def difference(scores: GroupScores) -> NDArray[np.float64]:
+        tau = scores.share * scores.tau.sum()
+        return np.asarray((scores.score[0] / tau[0] - scores.score[1] / tau[1]) @ scores.size_metric)
 
     def ask(table: ScoreTable) -> NDArray[np.float64]:
-        rotated, found = rotate(table), []
+        found, label = [], np.where(table.label == first, 0, 1)
         for split in splits:
-            parts = [(rotated.select(half), np.where(table.label[half] == first, 0, 1)) for half in (split, ~split)]
-            if min(((p.tau > 0) & (label == side)).sum() for p, label in parts for side in (0, 1)) < 10:
+            parts = []
+            for half in (split, ~split):
+                sums = {name: getattr(table, name)[half] for name in ("score", "tau", "background", "weight")}
+                rows = {"label": label[half], "cluster": table.cluster[half], "piece": table.piece[half]}
+                parts.append(replace(table, **sums, **rows))
+            if min(((part.tau > 0) & (part.label == side)).sum() for part in parts for side in (0, 1)) < 10:
                 continue
-            parts = [(replace(part, spectrum=rotated.spectrum / 2), label) for part, label in parts]
-            d = [difference(part, label) for part, label in parts]
-            effects = [difference_effect(part, label, 2, {(0, 1): PRIOR / 2}) for part, label in parts]
-            corrected = np.mean([effect.square for effect in effects])
+            scores = [some for part in parts if (some := group_scores(part, [[0], [1]]))]
+            d = [difference(some) for some in scores]
+            corrected = np.mean([difference_effect(some).square for some in scores])
             found.append([d[0] @ d[1], corrected, np.mean([v @ v for v in d])])
         return np.sum(found, axis=0) if found else np.zeros(3)
 
-    sums = np.array(list(trial.read(units, row_per_unit=True).run(trial.numbers, ask)))
+    sums = np.array(list(trial.read(units).run(trial.numbers, ask)))
     rows = []
     for band, (low, high) in [*enumerate(BANDS), (-1, (0, 0))]:
         mine = sums[trial.bands == band] if band >= 0 else sums

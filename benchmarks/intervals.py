@@ -24,12 +24,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from trial import BANDS, PRIOR, SOURCES, Source, Trial, begin, enough, fit, permuted, read, show, table_of
+from trial import BANDS, SOURCES, Source, Trial, begin, enough, fit, permuted, read, show, table_of
 
 import laplex as lx
 from laplex.inference.cosines import CosineIntervals, student_p
-from laplex.inference.score_test import axis_difference
-from laplex.inference.statistics import ScoreTable
+from laplex.inference.score_test import axis_difference, group_scores
+from laplex.inference.scores import ScoreTable
 from laplex.inference.units import Options
 from laplex.model.rows import Rows
 from laplex.questions.cosine import normalize
@@ -147,23 +147,18 @@ def apart(trial: Trial, data: Path, times: int, seed: int) -> pd.DataFrame:
 def null(trial: Trial, times: int, seed: int) -> pd.DataFrame:
     units, axes = trial.units(trial.source.cluster), axes_of(trial.free)
     labels = [some.label for some in permuted(units, times, seed)]
-    one, two = np.unique(units.label).tolist()
-    frames = []
-    for prior in (PRIOR, 0.5):
+    groups = [[label] for label in np.unique(units.label).tolist()]
 
-        def ask(table: ScoreTable, prior: float = prior) -> Floats:
-            p = np.full((times, len(axes)), np.nan)
-            for number, label in enumerate(labels):
-                if enough(table, label):
-                    labeled = replace(table, label=label)
-                    found = [axis_difference(labeled, one, two, axis, prior) for axis in axes]
-                    p[number] = student_p(np.array(found))
-            return p
+    def ask(table: ScoreTable) -> Floats:
+        p = np.full((times, len(axes)), np.nan)
+        for number, label in enumerate(labels):
+            if enough(table, label) and (scores := group_scores(replace(table, label=label), groups)):
+                p[number] = student_p(np.array([axis_difference(scores, axis) for axis in axes]))
+        return p
 
-        p = np.array(list(trial.read(units, row_per_unit=True).run(trial.numbers, ask)))  # (words, labellings, axes)
-        whole = p.transpose(1, 2, 0).reshape(-1, len(trial.words))
-        frames.append(table_of(f"across, prior {prior:g}", whole, trial.bands))
-    return pd.concat(frames)
+    p = np.array(list(trial.read(units).run(trial.numbers, ask)))  # (words, labellings, axes)
+    whole = p.transpose(1, 2, 0).reshape(-1, len(trial.words))
+    return table_of("across", whole, trial.bands)
 
 
 def main() -> None:

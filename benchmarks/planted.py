@@ -8,18 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from trial import BANDS, PRIOR, Trial, enough, fit, permuted
+from trial import BANDS, Trial, both_p, difference_of, enough, fit, permuted
 
 import laplex as lx
-from laplex.inference.score_test import (
-    difference_p,
-    difference_statistic,
-    newton_scale,
-    permuted_statistics,
-    rotate,
-    smoothed_p,
-)
-from laplex.inference.statistics import ScorePass, ScoreTable
+from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.units import Options, Units
 from laplex.runtime import storage
 
@@ -55,21 +47,12 @@ def hide(text: ScorePass, tokens: lx.Tokens, ids: NDArray[np.int32], words: list
     text.find_units()
 
 
-def tested(text: ScorePass, units: Units, first: int, words: list[int]) -> Found:
+def tested(text: ScorePass, units: Units, words: list[int]) -> Found:
     """(2, words) p-values: as `contrast` gives them, and by the formula."""
-    few = len(units) < 1000
-    labellings = [np.where(some.label == first, 0, 1) for some in permuted(units, 999, 5)] if few else None
+    test = difference_of(units, text)
 
     def ask(table: ScoreTable) -> tuple[float, float]:
-        label, rotated = np.where(table.label == first, 0, 1), rotate(table)
-        if not enough(table, table.label):
-            return np.nan, np.nan
-        scale = newton_scale(rotated.spectrum, PRIOR, 0.25)
-        formula = difference_p(rotated, label, 2, scale)
-        if labellings is None:
-            return formula, formula
-        statistics = permuted_statistics(rotated, label, np.array(labellings), scale, 2, difference_statistic)
-        return smoothed_p(statistics), formula
+        return both_p(table, *test) if enough(table, table.label) else (np.nan, np.nan)
 
     return np.array(list(text.run(list(range(len(words))), ask))).T
 
@@ -117,7 +100,7 @@ def planted(trial: Trial, share: float | None, runs: int, hidden: bool = False) 
         for seed in range(runs):
             mine = np.arange(len(words)) if share is not None else np.arange(seed % 10, len(words), 10)
             some = [words[i] for i in mine]
-            units, inside, first = some_labelling(trial, cluster, seed)
+            units, inside, _ = some_labelling(trial, cluster, seed)
             if share is None:
                 ids = thinned(trial, inside, some, seed)
             else:
@@ -125,11 +108,11 @@ def planted(trial: Trial, share: float | None, runs: int, hidden: bool = False) 
             with tempfile.TemporaryDirectory() as folder:
                 tokens = trial.tokens if hidden else changed(trial.tokens, ids, Path(folder) / "text")
                 model = trial.free if share is None else fit(tokens, trial.free.dimensions)
-                text = ScorePass(tokens, units, model, some, 0, Options(quiet=True), row_per_unit=len(units) < 1000)
+                text = ScorePass(tokens, units, model, some, 0, Options(quiet=True))
                 if hidden:
                     hide(text, tokens, ids, some)
-                p[seed][:, mine] = tested(text, units, first, some)
-        for way, label in enumerate(("", ", formula") if cluster else ("",)):
+                p[seed][:, mine] = tested(text, units, some)
+        for way, label in enumerate(("", ", formula")):
             what = "thinned, hidden" if hidden else "thinned"
             row: dict[str, object] = {"planted": what if share is None else f"{share:.0%} swapped"}
             row["test"] = f"by {cluster or 'document'}{label}"

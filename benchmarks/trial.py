@@ -13,12 +13,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex.inference.differences import adjust_p
-from laplex.inference.statistics import ScorePass, ScoreTable
+from laplex.inference.permutations import (
+    ENOUGH_EXCEEDANCES,
+    FIRST_DRAWS,
+    Design,
+    Difference,
+    Permutations,
+)
+from laplex.inference.score_test import formula_p, group_scores
+from laplex.inference.scores import ScorePass, ScoreTable
+from laplex.inference.testing import adjust_p
 from laplex.inference.units import Options, Units, gather
 
 BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
-PRIOR = 100.5  # precision of a contrast under Groups("party", 100.0) + Ridge(1.0)
+MOST_DRAWS = 99_999  # permutations of a word
 LEAST = 20  # clusters of each group
 
 
@@ -55,8 +63,8 @@ class Trial:
     def units(self, cluster: str | None) -> Units:
         return gather(self.tokens, self.source.column, cluster, 0, {})
 
-    def read(self, units: Units, row_per_unit: bool = False) -> ScorePass:
-        return ScorePass(self.tokens, units, self.free, self.words, 0, Options(quiet=True), row_per_unit)
+    def read(self, units: Units) -> ScorePass:
+        return ScorePass(self.tokens, units, self.free, self.words, 0, Options(quiet=True))
 
 
 def read(folder: Path, source: Source) -> lx.Tokens:
@@ -105,6 +113,25 @@ def enough(table: ScoreTable, label: NDArray[np.int64]) -> bool:
     """Do enough clusters of every label use the word?"""
     used = table.tau > 0
     return bool(min((used & (label == value)).sum() for value in np.unique(label)) >= LEAST)
+
+
+def both_p(table: ScoreTable, permutations: Permutations, design: Design) -> tuple[float, float]:
+    """p of a word by sequential permutations, as for a word that is tested alone, and by the formula."""
+    scores = group_scores(table, [[label] for label in np.unique(table.label).tolist()])
+    assert scores is not None
+    residuals, draws, exceeding = scores.residuals(), 0, 0
+    for last in (FIRST_DRAWS, 9_999, MOST_DRAWS):
+        exceeding += permutations.exceedances(residuals, design, table.word, draws, last)
+        draws = last
+        if exceeding >= ENOUGH_EXCEEDANCES:
+            break
+    return (exceeding + 1) / (draws + 1), formula_p(residuals, design)
+
+
+def difference_of(units: Units, text: ScorePass, seed: int = 3) -> tuple[Permutations, Design]:
+    """What is needed to test whether any labels of the units differ."""
+    labels = [[label] for label in np.unique(units.label).tolist()]
+    return Permutations.of(text.units, labels, not text.cells.shared, [seed]), Difference(len(labels))
 
 
 def table_of(name: str, p: NDArray[np.float64], bands: NDArray[np.int64]) -> pd.DataFrame:

@@ -1,10 +1,6 @@
-"""Contexts that have not seen the labels, which tests need, and the precision of the prior along a difference.
+"""Contexts that have not seen the labels, which tests need.
 
 Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices.
-
-The precision of a contrast is the curvature of the prior along the direction x in which the vectors of a word at one
-value of a column move by ½ and those at the other by −½ (or at several values by given amounts): xᵀ(L + D)x, with L and
-D of the graph. Two groups of strength λ1 under a ridge λ0 have λ1 + λ0/2. V words, S slices.
 """
 
 from __future__ import annotations
@@ -12,16 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError, StorageError
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.units import Floats
 from laplex.model.model import Model
 from laplex.model.priors.prior import Ridge, saved_priors
 from laplex.runtime import storage
@@ -103,38 +95,3 @@ def label_free(fitted: Embeddings, tokens: Tokens, given: Embeddings | None, qui
     if digest is None or (digest != expected and expected):  # a model of several processes has no hash of all the text
         raise InputError("pooled= was not fitted on the tokens of this model")
     return free
-
-
-def step_precision(
-    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
-) -> Floats:
-    """(V) The precision of a contrast, and at least that of the ridge, which holds vectors that do not vary by it."""
-    ridge = ridge_strength(fitted.settings) * sum(x * x for x in at.values())
-    return np.maximum(contrast_precision(fitted, column, at, language, where), ridge)
-
-
-def contrast_precision(
-    fitted: Embeddings, column: str, at: Mapping[str, float], language: int, where: Mapping[str, Any]
-) -> Floats:
-    """(V) The prior's curvature if slices with the values of `where` move by what `at` says; zeros if none do."""
-    size = len(fitted.rows.vocabularies[language])
-    if column not in fitted.columns:
-        return np.zeros(size)
-    graph, place = fitted.graph, fitted.columns.index(column)
-    moves = set(fitted.chosen({name: value for name, value in where.items() if name in fitted.columns}))
-    x = np.zeros(len(graph) + len(graph.targets))
-    word = np.full(len(x), -1)
-    for slice, key in enumerate(fitted.rows.slices.keys):
-        slots = fitted.slots(language, slice)
-        word[slots] = np.arange(size)
-        if slice in moves:
-            np.add.at(x, slots, at.get(key[place], 0.0))
-    first, second = word[graph.first], word[graph.second]
-    ends, others = x[graph.first], x[graph.second]
-    same = first == second
-    total = np.zeros(size + 1)  # the last place is for what is no word of this language
-    np.add.at(total, np.where(same, first, -1), graph.weight * (ends - graph.sign * others) ** 2)
-    np.add.at(total, np.where(same, -1, first), graph.weight * ends**2)
-    np.add.at(total, np.where(same, -1, second), graph.weight * others**2)
-    np.add.at(total, word[: len(graph)], graph.diagonal * x[: len(graph)] ** 2)
-    return total[:size]

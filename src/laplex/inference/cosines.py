@@ -18,10 +18,12 @@ from scipy import stats
 from laplex.embeddings import Embeddings
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.contexts import label_free
-from laplex.inference.differences import Request, adjust_p
+from laplex.inference.differences import Request
 from laplex.inference.jackknife import JackknifeVectors, clusters_of, cosine, jackknife_vectors
-from laplex.inference.score_test import AxisDifference, axis_difference
-from laplex.inference.statistics import ScoreTable, units_with_words
+from laplex.inference.score_test import AxisDifference, axis_difference, group_scores
+from laplex.inference.scores import ScoreTable
+from laplex.inference.statistics import units_with_words
+from laplex.inference.testing import adjust_p
 from laplex.inference.units import Floats, Ints, Options, Units, interval_quantile, warn_of_speakers
 from laplex.questions.cosine import directions, normalize
 from laplex.questions.similarity import Pole
@@ -108,7 +110,7 @@ def project(
         Without `across`, a row for each word and slice: "position" is that of the fitted vectors, and the other columns
         are those that `similarity` explains. With `across`, a row for each word and pair of values: "estimate" is the
         difference of the word's vectors along the axis, which a word that is only more frequent at one value does not
-        have, and "p_adjusted" is p after Benjamini and Hochberg over the words; contexts and axis are those of
+        have, and "p_adjusted" is p after Benjamini and Hochberg over all rows; contexts and axis are those of
         `pooled`. Words with too little text are listed with their counts alone.
 
     Example:
@@ -141,13 +143,13 @@ def _differences(request: Request, axis: tuple[Pole, Pole], free: Embeddings) ->
     counts, clusters = text.counts()
     pairs = list(combinations(np.unique(request.units.label).tolist(), 2))
     tested = [request.enough(counts[:, pair].sum(1), clusters[:, pair].min(1)) for pair in pairs]
-    priors = [request.precision(*pair) for pair in pairs]
 
     def find(table: ScoreTable) -> list[AxisDifference | None]:
-        return [
-            axis_difference(table, *pair, direction, float(prior[table.word])) if enough[table.word] else None
-            for pair, enough, prior in zip(pairs, tested, priors)
+        scores = [
+            group_scores(table, [[label] for label in pair]) if enough[table.word] else None
+            for pair, enough in zip(pairs, tested)
         ]
+        return [None if found is None else axis_difference(found, direction) for found in scores]
 
     differences = np.full((len(request.ids), len(pairs), 3), np.nan)
     chosen = np.flatnonzero(np.any(tested, axis=0)).tolist()
@@ -162,11 +164,12 @@ def _differences(request: Request, axis: tuple[Pole, Pole], free: Embeddings) ->
         p = student_p(differences[:, place])
         columns = {"word": request.words(), request.column: request.name(pair), "estimate": estimate, "se": error}
         columns |= {"lower": estimate - width, "upper": estimate + width, "z": estimate / error}
-        columns |= {"p": p, "p_adjusted": adjust_p(p)}
+        columns |= {"p": p, "p_adjusted": np.nan}
         columns |= {"n": counts[:, pair].sum(1), "clusters": clusters[:, pair].sum(1)}
         frames.append(pd.DataFrame(columns))
     # sorted by their old numbers, all rows of a word stand together
-    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+    table = pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+    return table.assign(p_adjusted=adjust_p(table["p"].to_numpy()))
 
 
 def student_p(differences: Floats) -> Floats:

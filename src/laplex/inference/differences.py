@@ -6,29 +6,29 @@ The tests are those of `score_test.py`, on contexts that do not know the labels 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.contexts import label_free, step_precision
-from laplex.inference.score_test import Finding, Permutations, RotatedTable, find_difference, find_trend, rotate
-from laplex.inference.statistics import ScorePass, ScoreTable
-from laplex.inference.units import Floats, Ints, Options, gather, interval_quantile, warn_of_speakers
+from laplex.inference.contexts import label_free
+from laplex.inference.permutations import Difference, Permutations, Trend
+from laplex.inference.score_test import difference_effect, trend_effect
+from laplex.inference.scores import ScorePass
+from laplex.inference.testing import Finding, WordTest, adjust_p, run_tests
+from laplex.inference.units import Floats, Ints, Options, gather, warn_of_speakers
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import compared_values
 from laplex.runtime.display import say
 from laplex.text.periods import positions
 
-DEFAULT_PERMUTATIONS = 999
-MAX_CLUSTERS_FOR_PERMUTATION = 2_000  # with more, labels are permuted among the units that have a word
 MAX_VALUES_ON_LINE = 24  # values that drift keeps apart; of more, neighbors are taken together
 ORDERS = {"evidence": ["p", "lower", "estimate", "word"], "estimate": ["lower", "estimate", "word"]}
 
@@ -50,16 +50,11 @@ def contrast(
 ) -> pd.DataFrame:
     """Find the words that differ between the values of a column.
 
-    Where p comes from:
-
-    - by default from 999 permutations of the labels of clusters, as the tail of a smooth curve through them, so that it
-      can be smaller than 1/1000: of a hundred speakers one may have a third of a word's occurrences, and no formula is
-      right for that;
-    - where clusters are more than 2,000, as documents are, in the same way for a word that at most 1,000 of them have,
-      among which labels are permuted, and from a formula for more frequent words;
-    - from a formula where clusters have several labels; `permutations=0` asks for it;
-    - with `permutations=999`, by counting that number of labellings, which is exact if clusters could have had each
-      other's labels; a word that is clearly more frequent at a value is first made equally frequent.
+    p is counted: labels are exchanged between whole clusters, 999 times for every word and more often, up to a million
+    times, for those that no permutation reaches, as long as their adjusted p depends on it. So p is never smaller than
+    one over the number of permutations, which is in the table. That is exact if clusters could have had each other's
+    labels, also where groups write about other things. Where clusters have text under several labels, the signs of
+    their contributions are flipped instead. `permutations=0` asks for a formula, which extrapolates.
 
     Args:
         fitted: The model.
@@ -69,14 +64,17 @@ def contrast(
         top: How many rows are given back.
         joint: Whether to test all values that `min_clusters` clusters have at once, rather than each pair of values.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
-        permutations: How many labellings are counted; see above.
+        permutations: How many permutations are counted for every word, instead; 0 for the formula.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
         **options: Those of `Options`, such as `cluster`, and values of other columns, to which the text is restricted.
 
     Returns:
-        A row for each word and pair of values (or each word). "estimate" is the distance of the word's vectors without
-        its noise (of several values, the root of the mean square over all pairs), "se", "lower" and "upper" say how
-        sure it is; "p_adjusted" is p after Benjamini and Hochberg, over all words and pairs tested; "n" counts
+        A row for each word and pair of values (or each word). "estimate" is how different the word is: by how much the
+        log odds of the word in a context typically differ between the values (their standard deviation over its
+        contexts, without noise; of several values, the root of the mean square over all pairs). It depends neither on
+        how frequent the word is nor on the strengths of the prior. "se", "lower" and "upper" say how sure it is;
+        "p_adjusted" is p after Benjamini and Hochberg, over all words and pairs tested; "permutations" is how many
+        labellings p was counted over, so that 1 / (permutations + 1) is the smallest p there can be; "n" counts
         occurrences, and "clusters" is the smallest number of clusters at a value.
 
     Example:
@@ -94,7 +92,7 @@ def contrast(
     tests = [_difference_test(request, group, counts[:, group], clusters[:, group]) for group in groups]
     request.say_untested(np.any([test.tested for test in tests], axis=0), " at a value")
     frames = []
-    for group, findings in zip(groups, run_tests(text, tests)):
+    for group, findings in zip(groups, run_tests(text, tests, request.permutations)):
         count, users = counts[:, group], clusters[:, group]
         frame = request.table("all" if joint else request.name(group), findings, count.sum(1), users.min(1))
         if not joint:
@@ -117,16 +115,10 @@ def _large_labels(request: Request, labels: list[int]) -> list[int]:
 
 def _difference_test(request: Request, labels: list[int], counts: Ints, clusters: Ints) -> WordTest:
     """The test between some values, for the words that have enough text at them."""
-    units, seed = request.units, [request.options.seed, 5, *labels]
-    pairs = list(combinations(range(len(labels)), 2))
-    priors = {(one, two): request.precision(labels[one], labels[two]) for one, two in pairs}
-    places = np.searchsorted(labels, units.label[np.isin(units.label, labels)])
-    permutations = request.permute(places, seed)
-
-    def find(table: RotatedTable, label: Ints, word: int) -> Finding | None:
-        return find_difference(table, label, labels, {pair: float(priors[pair][word]) for pair in pairs}, permutations)
-
-    return WordTest(request.enough(counts.sum(1), clusters.min(1)), find)
+    groups = [[label] for label in labels]
+    design = Difference(len(labels))
+    permutations = request.permute(groups, [request.options.seed, 5, *labels])
+    return WordTest(request.enough(counts.sum(1), clusters.min(1)), groups, design, difference_effect, permutations)
 
 
 def distance(
@@ -200,7 +192,7 @@ def drift(
         words: The words to test, which are listed in any case; by default all that have enough text.
         top: How many rows are given back.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
-        permutations: How many labellings are counted; see `contrast`.
+        permutations: How many permutations are counted for every word; see `contrast`.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
         **options: Those of `Options` (`min_clusters` and `min_count` are for all values together), and values of other
             columns, to which the text is restricted.
@@ -219,7 +211,6 @@ def drift(
     line = positions_on_line(fitted, column, values)
     x = (line - line[0]) / (line[-1] - line[0]) - 0.5
     warn_of_speakers(request.tokens, request.options.cluster, [column])
-    prior = request.step_precision(dict(zip(values, x.tolist())))
     lengths = np.diff(request.tokens.offsets)[units.documents]
     sizes = np.bincount(np.repeat(label, np.diff(units.start)), lengths).astype(np.int64)
     bins = _bins(sizes)
@@ -229,13 +220,10 @@ def drift(
     n, clusters = text.counts()[0].sum(1), text.cluster_counts()
     tested = request.enough(n, clusters)
     request.say_untested(tested)
-    permuted = request.permute(units.label, [request.options.seed, 7])
-    variance = float(np.var(x[units.label]))  # which does not depend on who has which label
-
-    def find(table: RotatedTable, label: Ints, word: int) -> Finding | None:
-        return find_trend(table, label, x, variance, float(prior[word]), permuted)
-
-    (findings,) = run_tests(text, [WordTest(tested, find)])
+    groups = [[number] for number in range(len(x))]
+    draws = request.permute(groups, [request.options.seed, 7])
+    test = WordTest(tested, groups, Trend(x), partial(trend_effect, x=x), draws)
+    (findings,) = run_tests(text, [test], request.permutations)
     return request.ranked([request.table(f"{values[0]} – {values[-1]}", findings, n, clusters)])
 
 
@@ -297,25 +285,15 @@ class Request:
         if not self.ids:
             raise InputError(f"no word occurs {options.min_count} times: lower min_count")
 
-    def permutation_counts(self) -> tuple[int, int]:
-        """How often labels are permuted among all units, and among the units that have a word."""
-        if self.permutations is not None or not self.units.nested:
-            return self.permutations or 0, 0
-        few = len(self.units) <= MAX_CLUSTERS_FOR_PERMUTATION
-        return (DEFAULT_PERMUTATIONS, 0) if few else (0, DEFAULT_PERMUTATIONS)
-
-    def permute(self, label: Ints, seed: Sequence[int]) -> Permutations:
-        """Permutations of the labels of units."""
-        count, among_owners = self.permutation_counts()
-        labellings = np.tile(label.astype(np.int16), (count, 1))
-        np.random.default_rng(seed).permuted(labellings, axis=1, out=labellings)
-        return Permutations(labellings, self.permutations is not None, among_owners, seed)
+    def permute(self, groups: Sequence[Sequence[int]], seed: Sequence[int]) -> Permutations:
+        """Permutations of the labels of the units in groups of labels."""
+        return Permutations.of(self.text.units, groups, not self.text.cells.shared, seed)
 
     def read(self, pooled: Embeddings | None) -> ScorePass:
         """The text, made ready; contexts without labels are fitted if none are given."""
         free = label_free(self.fitted, self.tokens, pooled, self.options.quiet)
-        row_per_unit = self.permutation_counts()[0] > 0
-        return ScorePass(self.tokens, self.units, free, self.ids, self.language, self.options, row_per_unit)
+        self.text = ScorePass(self.tokens, self.units, free, self.ids, self.language, self.options)
+        return self.text
 
     def enough(self, counts: Ints, clusters: Ints) -> NDArray[np.bool_]:
         """(n) Which words occur often enough, in enough clusters."""
@@ -332,14 +310,6 @@ class Request:
                 quiet=options.quiet,
             )
 
-    def step_precision(self, at: Mapping[str, float]) -> Floats:
-        """(n) The precision of the prior for each word, if its vectors at some values move by given amounts."""
-        return step_precision(self.fitted, self.column, at, self.language, self.where)[self.ids]
-
-    def precision(self, one: int, two: int) -> Floats:
-        """(n) The precision of the prior of the contrast of two labels, for each word."""
-        return self.step_precision({self.units.labels[one]: 0.5, self.units.labels[two]: -0.5})
-
     def name(self, labels: Sequence[int]) -> str:
         """What the column of the table says of a pair of labels."""
         return " – ".join(self.units.labels[label] for label in labels)
@@ -351,15 +321,18 @@ class Request:
 
     def table(self, name: str, findings: Mapping[int, Finding], n: Ints, clusters: Ints) -> pd.DataFrame:
         """A row for each word; `name` says between which values. p is not adjusted yet."""
-        p, squares = np.full(len(self.ids), np.nan), np.full((5, len(self.ids)), np.nan)
-        z = interval_quantile(self.options.interval)
-        for word, (p_of_word, effect) in findings.items():
-            p[word] = p_of_word
-            squares[:, word] = effect.square, *effect.bounds(1.0), *effect.bounds(z)
-        estimate, least, most, lower, upper = np.sqrt(np.maximum(squares, 0.0))
+        p, draws, squares = np.full(len(self.ids), np.nan), np.zeros(len(self.ids), np.int64), []
+        for word, found in findings.items():
+            p[word], draws[word] = found.p, found.permutations
+            squares.append(
+                (found.effect.square, *found.effect.bounds(1.0), *found.effect.interval(self.options.interval))
+            )
+        sizes = np.full((len(self.ids), 5), np.nan)
+        sizes[list(findings)] = np.sqrt(np.maximum(np.array(squares).reshape(-1, 5), 0.0))
+        estimate, least, most, lower, upper = sizes.T
         columns = {"word": self.words(), self.column: name, "estimate": estimate, "se": (most - least) / 2}
-        columns |= {"lower": lower, "upper": upper, "p": p, "p_adjusted": np.nan, "n": n, "clusters": clusters}
-        return pd.DataFrame(columns)
+        columns |= {"lower": lower, "upper": upper, "p": p, "p_adjusted": np.nan, "permutations": draws}
+        return pd.DataFrame(columns | {"n": n, "clusters": clusters})
 
     def ranked(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
         """All rows with p adjusted over them, in the order asked for. Words that are not named need a p."""
@@ -370,30 +343,3 @@ class Request:
         by = ORDERS[self.rank]
         table = table.sort_values(by, ascending=[name in ("p", "word") for name in by], kind="stable")
         return table.head(len(table) if self.top is None else self.top).reset_index(drop=True)
-
-
-class WordTest(NamedTuple):
-    """A question that is asked of the table of some words (n), its labels, and the number of the word."""
-
-    tested: NDArray[np.bool_]
-    find: Callable[[RotatedTable, Ints, int], Finding | None]
-
-
-def run_tests(text: ScorePass, tests: Sequence[WordTest]) -> list[dict[int, Finding]]:
-    """For each test, the findings of the words that can be tested."""
-
-    def find(table: ScoreTable) -> list[Finding | None]:
-        rotated = rotate(table)
-        return [test.find(rotated, table.label, table.word) if test.tested[table.word] else None for test in tests]
-
-    chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
-    found = list(zip(chosen, text.run(chosen, find)))
-    return [{word: finding for word, results in found if (finding := results[place])} for place in range(len(tests))]
-
-
-def adjust_p(p: Floats) -> Floats:
-    """p after Benjamini and Hochberg, over all that are known; the others stay unknown."""
-    adjusted, known = np.full(len(p), np.nan), np.isfinite(p)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(p[known])
-    return adjusted

@@ -90,6 +90,13 @@ class Units:
         """Whether every cluster has one label only."""
         return int(self.cluster.max()) + 1 == len(self)
 
+    def reorder(self, order: Ints) -> Units:
+        """The same units in another order."""
+        sizes = np.diff(self.start)[order]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        documents = np.repeat(self.start[order] - start[:-1], sizes) + np.arange(start[-1])
+        return Units(self.documents[documents], start, self.cluster[order], self.label[order], self.labels)
+
     def relabel(self, label: Ints, labels: list[str]) -> Units:
         """Units with other labels (U), those of a cluster that now have the same one taken together."""
         cluster, label = (np.repeat(values, np.diff(self.start)) for values in (self.cluster, label))

@@ -1,0 +1,191 @@
+"""p-values by counting: how often permuted labels give a statistic at least as large as the labels do.
+
+Rows of a table have residuals e_c, of which label and frequency explain nothing, and which sum to zero. Under any
+labels of the rows
+
+    groups    T = Σ_g ‖Σ_{c in g} e_c‖² / f_g         f_g the share of label g in τ
+    a line    T = ‖Σ_c x_c e_c‖² / Var(x)            the variance weighted by τ
+
+Where every cluster has one label, labels are exchanged between whole clusters (Freedman and Lane's method: residuals
+under the null hypothesis are permuted, not the text). If clusters are many, each gets any label with the probability of
+its share, which is the same but for the number of clusters with each label. Where a cluster has text under several
+labels, labels cannot be exchanged, and the signs of the clusters' contributions y to T = ‖Σ y‖² are flipped by chance.
+
+Numbers are drawn in chunks with seeds of their own, so that p does not depend on how they are dealt out.
+m rows, D dimensions, G labels, P permutations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from laplex.inference.units import Floats, Ints, Units
+
+FIRST_DRAWS = 999
+MAX_DRAWS = 999_999
+ENOUGH_EXCEEDANCES = 10  # of a p that more draws would hardly change
+CHUNK = 1_000  # draws with one seed
+KEPT_BYTES = 2**28  # for labellings that all words share
+ROUNDING = 1 - 1e-5  # statistics that differ by less are equal: sums are in single precision
+
+Signs = NDArray[np.int8]
+
+
+class Difference:
+    """The statistic of any difference between labels 0 to G − 1."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> Floats:
+        """(P) T under labels (m, P); residuals are (m, D + 1), with τ in the last column."""
+        total = residuals.sum(0, dtype=np.float64)
+        found, rest = np.zeros(labels.shape[1]), np.tile(total, (labels.shape[1], 1))
+        for group in range(self.size):
+            sums = rest
+            if group < self.size - 1:
+                sums = ((labels == group).T.astype(np.float32) @ residuals).astype(np.float64)
+                rest -= sums
+            share = sums[:, -1] / total[-1]
+            square = (sums[:, :-1] ** 2).sum(1)
+            found += np.divide(square, share, out=np.zeros_like(square), where=share > 1e-6)
+        return found
+
+    def directions(self, share: Floats) -> Floats:
+        """(G, G − 1) v_g, with which Σ_c v_g(c) ⊗ e_c has the squared length T: v_g·v_h = [g = h] / f_g − 1."""
+        complement = np.linalg.svd(np.sqrt(share)[None])[2][1:].T
+        return np.asarray(((np.eye(self.size) - share) / np.sqrt(share)) @ complement)
+
+
+class Trend:
+    """The statistic of a trend along numbers x (G) of the labels."""
+
+    def __init__(self, x: Floats) -> None:
+        self.x = x.astype(np.float32)
+
+    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> Floats:
+        """(P) T under labels (m, P); residuals are (m, D + 1), with τ in the last column."""
+        x, tau = self.x[labels].T, residuals[:, -1]
+        mean, square = (x @ tau) / tau.sum(), (x * x @ tau) / tau.sum()
+        variance = (square - mean * mean).astype(np.float64)
+        # x is centered since residuals sum to zero only up to rounding
+        length = (((x - mean[:, None]) @ residuals[:, :-1]).astype(np.float64) ** 2).sum(1)
+        return np.asarray(np.divide(length, variance, out=np.zeros_like(length), where=variance > 1e-9))
+
+    def directions(self, share: Floats) -> Floats:
+        """(G, 1) How far each label is from the mean."""
+        x = self.x.astype(np.float64)
+        center = x - share @ x
+        return np.asarray(center / np.sqrt(share @ center**2))[:, None]
+
+
+Design = Difference | Trend
+
+
+@dataclass(eq=False)
+class Permutations:
+    """The draws of one question, which all words share if units are few."""
+
+    label: Ints  # (units) of the question's units, from 0
+    nested: bool  # whether every cluster has one label
+    row_per_unit: bool  # whether the rows of every table are the units, so that all words can share the draws
+    seed: Sequence[int]
+    _kept: dict[int, Signs] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, units: Units, groups: Sequence[Sequence[int]], row_per_unit: bool, seed: Sequence[int]) -> Permutations:
+        """Permutations of the labels of the units in groups of labels."""
+        place = np.full(len(units.labels), -1)
+        for group, labels in enumerate(groups):
+            place[list(labels)] = group
+        inside = place[units.label] >= 0
+        clusters = len(np.unique(units.cluster[inside]))
+        return cls(place[units.label[inside]], clusters == np.count_nonzero(inside), row_per_unit, seed)
+
+    def exceedances(self, rows: Residuals, design: Design, word: int, first: int, last: int) -> int:
+        """How many of the draws from `first` up to `last` have a T at least as large as the labels have."""
+        values, labels = rows.values(), rows.label
+        if self.nested:
+            observed = float(design.statistics(labels[:, None], values)[0])
+            pieces = values if self.row_per_unit else rows.by_piece(values)
+            statistics: Callable[[Signs], Floats] = lambda drawn: design.statistics(drawn, pieces)  # noqa: E731
+        else:
+            y = rows.contributions(design)
+            observed = float((y.sum(0, dtype=np.float64) ** 2).sum())
+            pieces = y
+            statistics = lambda drawn: _squared_lengths(drawn, y)  # noqa: E731
+        return sum(
+            int(np.count_nonzero(statistics(drawn) >= ROUNDING * observed))
+            for drawn in self._draws(len(pieces), word, first, last)
+        )
+
+    def _draws(self, size: int, word: int, first: int, last: int) -> Iterator[Signs]:
+        """Labels, or signs, of `size` rows: (size, some draws) at a time."""
+        for chunk in range(first // CHUNK, -(-last // CHUNK)):
+            drawn = self._chunk(chunk, size, word)
+            yield drawn[:, max(first - chunk * CHUNK, 0) : last - chunk * CHUNK]
+
+    def _chunk(self, chunk: int, size: int, word: int) -> Signs:
+        key = chunk if self.row_per_unit else -1
+        if key in self._kept:
+            return self._kept[key]
+        random = np.random.default_rng([*self.seed, chunk, *([] if self.row_per_unit else [word])])
+        if not self.nested:
+            drawn = (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int8)
+        elif self.row_per_unit:
+            drawn = np.tile(self.label.astype(np.int8)[:, None], (1, CHUNK))
+            random.permuted(drawn, axis=0, out=drawn)
+        else:
+            ends = np.cumsum(np.bincount(self.label))[:-1] / len(self.label)
+            uniform = random.random((size, CHUNK), np.float32)
+            drawn = np.zeros((size, CHUNK), np.int8)
+            for end in ends:
+                drawn += uniform >= end
+        if self.row_per_unit and (chunk + 1) * drawn.nbytes <= KEPT_BYTES:
+            self._kept[chunk] = drawn
+        return drawn
+
+
+def _squared_lengths(signs: Signs, y: NDArray[np.float32]) -> Floats:
+    return np.asarray(((signs.T.astype(np.float32) @ y).astype(np.float64) ** 2).sum(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What label and frequency do not explain of the rows of a table; they sum to zero."""
+
+    residual: Floats  # (m, D) e
+    tau: Floats  # (m)
+    label: Ints  # (m) from 0
+    cluster: Ints  # (m)
+    piece: Ints  # (m) rows that always have the same label
+
+    def values(self) -> NDArray[np.float32]:
+        """(m, D + 1) e and τ."""
+        return np.concatenate([self.residual, self.tau[:, None]], 1).astype(np.float32)
+
+    def by_piece(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Rows that always have the same label, added up."""
+        return sum_by(values, self.piece).astype(np.float32)
+
+    def contributions(self, design: Design) -> NDArray[np.float32]:
+        """(clusters, …) y, whose sum has the squared length T."""
+        size = int(self.label.max()) + 1
+        share = np.bincount(self.label, self.tau, size) / self.tau.sum()
+        weights = design.directions(share)[self.label]
+        y = np.einsum("mk,md->mkd", weights, self.residual).reshape(len(self.label), -1)
+        return sum_by(y, self.cluster).astype(np.float32)
+
+
+def sum_by(values: NDArray[np.floating], group: Ints) -> Floats:
+    """Rows of one group added up, in the order of the groups; the rows as they are if each is a group."""
+    names, place = np.unique(group, return_inverse=True)
+    if len(names) == len(values):
+        return np.asarray(values, np.float64)
+    membership = sparse.csr_array((np.ones(len(values)), (place, np.arange(len(values)))))
+    return np.asarray(membership @ values.astype(np.float64))

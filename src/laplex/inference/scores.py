@@ -1,0 +1,298 @@
+"""The pass over the text that tests are made from: the sums of each word by sampling unit.
+
+For a word w with pooled vector ρ, h the context at a position and σ = σ(ρ·h), a unit c has
+
+    s_c = Σ (1−σ) h    τ_c = Σ (1−σ)    where w stands
+    B_c = Σ σ h        W_c = Σ σ        the background: what the pooled fit expects, over sampled positions
+
+and Σ is the covariance of h over all positions, weighted by σ: the curvature of the log likelihood for one occurrence.
+
+A table has a row for each unit. If units are many, as documents are, only those that have the word have a row; the
+others share one for each block and label, where blocks are made by chance.
+U units, n words, m rows of a table, D dimensions, W padded dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laplex.embeddings import Embeddings
+from laplex.inference import kernels
+from laplex.inference.statistics import TextPass, pad, starts_of, thread_pool, units_with_words
+from laplex.inference.units import Floats, Ints, Options, Units
+from laplex.runtime.display import bar, say
+from laplex.text.tokens import Tokens
+
+BACKGROUND_POSITIONS = 200_000  # that are sampled; all of them if there are fewer
+MAX_COVARIANCE_CANDIDATES = 50_000  # of these, among which some are sampled for the covariance of a word's contexts
+COVARIANCE_POSITIONS = 3_000
+MAX_UNIT_ROWS = 1_000  # with more units, those without a word share rows
+BLOCKS = 256  # of units without the word
+POSITIONS_PER_PRODUCT = 4_096
+WORDS_PER_TILE = 64  # for which the background is read at once
+BATCH_BYTES = 768 * 2**20  # for the sums of a batch of words over their occurrences
+
+Result = TypeVar("Result")
+Singles = NDArray[np.float32]
+OccurrenceSums = tuple[kernels.WordsInUnits, Singles, Singles]  # the words and their units, and s and τ of each pair
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """The sums of a word by unit."""
+
+    word: int  # its number among those tested
+    label: Ints  # (m)
+    cluster: Ints  # (m) rows with the same number belong together
+    piece: Ints  # (m) rows with the same number get the same label when labels are permuted
+    score: Floats  # (m, D) s
+    tau: Floats  # (m)
+    background: Floats  # (m, D) B
+    weight: Floats  # (m) W
+    covariance: Floats  # (D, D) Σ
+
+
+class Rows(NamedTuple):
+    """Which rows the table of a word has."""
+
+    label: Ints  # (m)
+    cluster: Ints  # (m)
+    piece: Ints  # (m)
+    of_pair: Ints  # the row of each unit that has the word
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Units that stand together: each alone or, if they are many, those of one block and label."""
+
+    start: Ints  # (cells + 1) the first unit of each cell
+    label: Ints  # (cells)
+    block: Ints  # (cells)
+    shared: bool
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @cached_property
+    def of_unit(self) -> Ints:
+        """(U) The cell of each unit."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def rows(self, owners: NDArray[np.int32], units: Units) -> Rows:
+        """The rows of a word that some units have: all units or, if cells are shared, these and then the cells."""
+        if not self.shared:
+            return Rows(units.label, units.cluster, units.cluster, owners.astype(np.int64))
+        places, clusters = np.arange(len(owners)), units.cluster[owners]
+        label, beyond = np.concatenate([units.label[owners], self.label]), int(units.cluster.max(initial=0)) + 1
+        cluster = np.concatenate([clusters, beyond + self.block])
+        return Rows(label, cluster, np.unique(cluster, return_inverse=True)[1], places)
+
+
+def sort_into_cells(units: Units, seed: int) -> tuple[Units, Cells]:
+    """Units in the order of their cells. Blocks are made of clusters by chance, whatever their labels."""
+    if len(units) <= MAX_UNIT_ROWS:
+        return units, Cells(np.arange(len(units) + 1), units.label, np.arange(len(units)), False)
+    block = np.random.default_rng([seed, 4]).integers(BLOCKS, size=int(units.cluster.max()) + 1)[units.cluster]
+    units, block = units.reorder(order := np.lexsort((units.label, block))), block[order]
+    first = np.flatnonzero(np.diff(block * len(units.labels) + units.label, prepend=-1))
+    return units, Cells(np.append(first, len(units)), units.label[first], block[first], True)
+
+
+class ScorePass(TextPass):
+    """A pass for tests: which units have which words, and a sample of the background."""
+
+    whole_units = True
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        units: Units,
+        pooled: Embeddings,
+        ids: Sequence[int],
+        language: int,
+        options: Options,
+    ) -> None:
+        self.units, self.cells = sort_into_cells(units, options.seed)
+        super().__init__(tokens, self.units.documents, self.units.start, pooled, language, options)
+        self.ids, self.quiet, self.seed = np.asarray(ids, np.int64), options.quiet, options.seed
+        self.rho = pad(pooled.take(list(ids), language, 0))
+        self.find_units()
+        self._sample_background(tokens.vocabularies[language].counts)
+
+    def find_units(self) -> None:
+        """Find the units that have each word, and how often."""
+        text = self.text
+        self.start, self.unit, self.count = units_with_words(
+            text.ids, text.offsets, text.documents, text.unit, self.places(self.ids), len(self.ids)
+        )
+
+    def _sample_background(self, word_counts: Ints) -> None:
+        """Sample positions of the background, sorted by unit."""
+        text = self.text
+        kept = float(text.keep @ word_counts) / max(float(word_counts.sum()), 1.0)
+        expected = kept * float(self.lengths.sum()) * (1 if text.sums_window else 2 * text.window)
+        self._chance = min(1.0, BACKGROUND_POSITIONS / max(expected, 1.0))
+        chance = np.float32(2.0 if self._chance == 1.0 else self._chance)
+
+        def read(start: Ints, contexts: Singles) -> Ints:
+            counts = np.zeros(len(self.units), np.int64)
+            self.each_piece(
+                lambda thread, piece, first, last, kept: kernels.sample_positions(
+                    self.lanes, text, chance, first, last, kept, counts, start, contexts
+                )
+            )
+            return counts
+
+        width = self.rho.shape[1]
+        self._context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, width), np.float32)))
+        self._contexts = np.empty((int(self._context_start[-1]), width), np.float32)
+        if len(self._contexts):
+            read(self._context_start, self._contexts)
+
+    def exchanged(self, word: int) -> int:
+        """How many pieces of a word's table get a label of their own when labels are permuted."""
+        return int(self.start[word + 1] - self.start[word]) + BLOCKS if self.cells.shared else len(self.units)
+
+    def counts(self) -> tuple[Ints, Ints]:
+        """(n, labels), (n, labels) How often each word occurs under each label, and in how many units."""
+        shape = (len(self.ids), len(self.units.labels))
+        cell = self._pair_words() * shape[1] + self.units.label[self.unit]
+        units = np.bincount(cell, minlength=shape[0] * shape[1])
+        occurrences = np.bincount(cell, self.count, shape[0] * shape[1]).astype(np.int64)
+        return occurrences.reshape(shape), units.reshape(shape)
+
+    def cluster_counts(self) -> Ints:
+        """(n) In how many clusters each word occurs."""
+        size = int(self.units.cluster.max()) + 1
+        cells = np.unique(self._pair_words() * size + self.units.cluster[self.unit])
+        return np.bincount(cells // size, minlength=len(self.ids))
+
+    def _pair_words(self) -> Ints:
+        """The word of each pair of a word and a unit that has it."""
+        return np.repeat(np.arange(len(self.ids)), np.diff(self.start))
+
+    def batches(self, chosen: Sequence[int]) -> list[list[int]]:
+        """Chosen words, in batches whose sums fit into memory."""
+        width = self.rho.shape[1]
+        batches: list[list[int]] = []
+        free = 0
+        for word in chosen:
+            units = int(self.start[word + 1] - self.start[word])
+            need = 4 * (width + 1) * units
+            if not batches or need > free:
+                batches.append([])
+                free = BATCH_BYTES
+            batches[-1].append(word)
+            free -= need
+        return batches
+
+    def run(self, chosen: Sequence[int], function: Callable[[ScoreTable], Result]) -> Iterator[Result]:
+        """The results of a function of the table of each chosen word (a number among those tested), in order."""
+        batches = self.batches(chosen)
+        tile_bytes = 4 * WORDS_PER_TILE * (len(self._contexts) + len(self.cells) * self.rho.shape[1])
+        memory = BATCH_BYTES + self._contexts.nbytes + 2 * self.threads * tile_bytes + self.text.alpha.nbytes
+        say(
+            f"testing {len(chosen):,} words in {len(batches)} passes over the text, with at most "
+            f"{memory / 2**30:.1f} GB beside the text and the vectors",
+            quiet=self.quiet or not chosen,
+        )
+        done = 0
+        with bar("testing", quiet=self.quiet) as progress, thread_pool(self.threads) as pool:
+            for batch in batches:
+                sums = self._occurrence_sums(batch)
+                size = min(WORDS_PER_TILE, -(-len(batch) // self.threads))
+                tiles = [range(i, min(i + size, len(batch))) for i in range(0, len(batch), size)]
+
+                def work(tile: range, batch: list[int] = batch, sums: OccurrenceSums = sums) -> list[Result]:
+                    return [function(table) for table in self._tables(batch, tile, *sums)]
+
+                for results in pool.map(work, tiles):
+                    done += len(results)
+                    progress.update(done / len(chosen), f"{done:,} of {len(chosen):,} words")
+                    yield from results
+
+    def _occurrence_sums(self, batch: list[int]) -> OccurrenceSums:
+        """The sums of a batch of words over their occurrences."""
+        of_words = [np.arange(self.start[w], self.start[w + 1]) for w in batch]
+        pairs, start = np.concatenate(of_words), starts_of(np.array(list(map(len, of_words))))
+        words = kernels.WordsInUnits(self.places(self.ids[batch]), self.rho[batch], start, self.unit[pairs])
+        s, tau = np.zeros((len(pairs), self.rho.shape[1]), np.float32), np.zeros(len(pairs), np.float32)
+        self.each_piece(
+            lambda thread, piece, first, last, kept: kernels.occurrence_sums(
+                self.lanes, self.text, words, first, last, kept, s, tau
+            )
+        )
+        return words, s, tau
+
+    def _tables(
+        self, batch: list[int], tile: range, words: kernels.WordsInUnits, s: Singles, taus: Singles
+    ) -> Iterator[ScoreTable]:
+        """The tables of a few words of a batch; the background is read for all of them at once."""
+        sigma, background, weight = self._background_sums(np.array([batch[i] for i in tile]))
+        size = self.dimensions
+        for k, i in enumerate(tile):
+            pairs = slice(words.start[i], words.start[i + 1])
+            scale = self.negatives[self.ids[batch[i]]] / self._chance
+            around, around_weight = self._by_row(words.unit[pairs], sigma[k], background[:, k], weight[:, k])
+            rows = self.cells.rows(words.unit[pairs], self.units)
+            score, tau = np.zeros((len(rows.label), size)), np.zeros(len(rows.label))
+            score[rows.of_pair], tau[rows.of_pair] = s[pairs, :size], taus[pairs]
+            yield ScoreTable(
+                *(batch[i], rows.label, rows.cluster, rows.piece, score, tau),
+                *(scale * around[:, :size], scale * around_weight),
+                self._covariance(sigma[k], int(self.ids[batch[i]])),
+            )
+
+    def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:
+        """(n, N) σ at every sampled position, and its sums by cell: (cells, n, W) of σ h, and (cells, n) of σ."""
+        rho, edges = self.rho[words], self._context_start[self.cells.start]
+        sigma = np.empty((len(words), len(self._contexts)), np.float32)
+        background = np.zeros((len(self.cells), *rho.shape), np.float32)
+        weight = np.zeros((len(self.cells), len(words)), np.float32)
+        for cell, (first, last) in enumerate(zip(edges.tolist(), edges[1:].tolist())):
+            for start in range(first, last, POSITIONS_PER_PRODUCT):
+                part = slice(start, min(start + POSITIONS_PER_PRODUCT, last))
+                here = rho @ self._contexts[part].T
+                kernels.logistic_rows(here)
+                sigma[:, part] = here
+                background[cell] += here @ self._contexts[part]
+                weight[cell] += here.sum(1)
+        return sigma, background, weight
+
+    def _by_row(
+        self, units: NDArray[np.int32], sigma: Singles, background: Singles, weight: Singles
+    ) -> tuple[Floats, Floats]:
+        """The background of a word by row of its table, from that by cell: B (m, W) and W (m)."""
+        sums, weights = background.astype(np.float64), weight.astype(np.float64)
+        if not self.cells.shared:
+            return sums, weights
+        own, own_weight = np.zeros((len(units), sums.shape[1]), np.float32), np.zeros(len(units), np.float32)
+        kernels.unit_sums(self.lanes, self._contexts, self._context_start, sigma, units, own, own_weight)
+        cell = self.cells.of_unit[units]
+        np.subtract.at(sums, cell, own)
+        weights -= np.bincount(cell, own_weight, len(weights))
+        empty = np.bincount(cell, minlength=len(weights)) == np.diff(self.cells.start)
+        sums[empty], weights[empty] = 0.0, 0.0  # but for rounding
+        return np.concatenate([own, sums]), np.concatenate([own_weight, np.maximum(weights, 0.0)])
+
+    def _covariance(self, sigma: Singles, word: int) -> Floats:
+        """(D, D) Σ, from positions sampled systematically in proportion to σ, the same whatever else is tested."""
+        step = max(1, len(sigma) // MAX_COVARIANCE_CANDIDATES)
+        contexts, sigma = self._contexts[::step, : self.dimensions], sigma[::step]
+        size = COVARIANCE_POSITIONS
+        if len(contexts) <= size:
+            rows, share = contexts.astype(np.float64), (sigma / max(float(sigma.sum()), 1e-30)).astype(np.float64)
+            mean = share @ rows
+            return np.asarray((rows * share[:, None]).T @ rows - np.outer(mean, mean))
+        total = np.cumsum(sigma, dtype=np.float64)
+        offset = np.random.default_rng([self.seed, 9, word]).random()
+        place = np.searchsorted(total, (np.arange(size) + offset) * (total[-1] / size))
+        rows = contexts[np.minimum(place, len(contexts) - 1)]
+        mean = rows.mean(0, dtype=np.float64)
+        return np.asarray((rows.T @ rows).astype(np.float64) / size - np.outer(mean, mean))
