@@ -157,6 +157,71 @@ def sample_positions(lanes, text, chance, first, last, kept, counts, start, cont
 
 
 @fast
+def sample_context_words(text, chance, first, last, kept, counts, start, words):
+    """The context words (rows, 2 window) of the positions that `sample_positions` samples; −1 where there are fewer."""
+    for m in range(first, last):
+        unit = text.unit[m]
+        length, state = _subsampled(text, text.documents[m], kept)
+        if length < 2:
+            continue
+        for i in range(length):
+            low, high = max(0, i - text.window), min(length, i + text.window + 1)
+            if text.sums_window:
+                if uniform(state) < chance:
+                    place = 0
+                    for j in range(low, high):
+                        if j != i:
+                            words[start[unit] + counts[unit], place] = kept[j]
+                            place += 1
+                    counts[unit] += 1
+                continue
+            for j in range(low, high):
+                if j != i and uniform(state) < chance:
+                    words[start[unit] + counts[unit], 0] = kept[j]
+                    counts[unit] += 1
+
+
+@fast
+def read_occurrences(lanes, text, place, rho, first, last, kept, positions, number, where, weights, words):
+    """Every occurrence of some words after subsampling, in `number` how many there are so far.
+
+    If `where` (n, 4) has rows: its word, unit, document and position there, and of each word around it (n, 2 window)
+    which it is, or −1, and its weight 1 − σ.
+    """
+    h = np.empty(LANE * len(lanes), np.float32)
+    for m in range(first, last):
+        document = text.documents[m]
+        state = seeded(text.seed + document)
+        length, start = 0, text.offsets[document]
+        for i in range(start, text.offsets[document + 1]):
+            chance = text.keep[text.ids[i]]
+            if chance >= F(1.0) or uniform(state) < chance:
+                kept[length], positions[length] = text.ids[i], i - start
+                length += 1
+        if length < 2:
+            continue
+        for i in range(length):
+            word = place[kept[i]]
+            if word < 0:
+                continue
+            if len(where) > 0:
+                row, column = number[0], 0
+                where[row, 0], where[row, 1], where[row, 2], where[row, 3] = word, text.unit[m], document, positions[i]
+                low, high = max(0, i - text.window), min(length, i + text.window + 1)
+                if text.sums_window:
+                    _window_sum(lanes, text.alpha, kept, i, low, high, h)
+                for j in range(low, high):
+                    if j == i:
+                        continue
+                    score = F(0.0)
+                    for d in range(LANE * len(lanes)):
+                        score += rho[word, d] * (h[d] if text.sums_window else text.alpha[kept[j], d])
+                    words[row, column], weights[row, column] = kept[j], F(1.0) - logistic_one(score)
+                    column += 1
+            number[0] += 1
+
+
+@fast
 def logistic_rows(scores):
     """The logistic function of every number of a matrix, in place."""
     flat = scores.reshape(scores.size)

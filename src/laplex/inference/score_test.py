@@ -96,10 +96,14 @@ class GroupScores:
         bias = max(1 - (dimensions + 1) / COVARIANCE_POSITIONS, 0.5)
         return np.asarray(np.sqrt(bias) * _inverse_root(self.covariance, LEAST_EIGENVALUE))
 
+    @cached_property
+    def test_metric(self) -> Floats:
+        """(D, D) M, with ‖v M‖² = vᵀ (Σ + κI)⁻¹ v."""
+        return _inverse_root(self.covariance, 1.0)
+
     def residuals(self) -> Residuals:
         """The influences in the metric of T, without what all labels have in common."""
-        metric = _inverse_root(self.covariance, 1.0)
-        residual = (self.influence - np.outer(self.tau / self.tau.sum(), self.score.sum(0))) @ metric
+        residual = (self.influence - np.outer(self.tau / self.tau.sum(), self.score.sum(0))) @ self.test_metric
         return Residuals(residual, self.tau, self.label, self.cluster, self.piece)
 
 

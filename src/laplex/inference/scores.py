@@ -138,22 +138,33 @@ class ScorePass(TextPass):
         kept = float(text.keep @ word_counts) / max(float(word_counts.sum()), 1.0)
         expected = kept * float(self.lengths.sum()) * (1 if text.sums_window else 2 * text.window)
         self._chance = min(1.0, BACKGROUND_POSITIONS / max(expected, 1.0))
-        chance = np.float32(2.0 if self._chance == 1.0 else self._chance)
+        self._chance_drawn = np.float32(2.0 if self._chance == 1.0 else self._chance)
 
         def read(start: Ints, contexts: Singles) -> Ints:
             counts = np.zeros(len(self.units), np.int64)
             self.each_piece(
                 lambda thread, piece, first, last, kept: kernels.sample_positions(
-                    self.lanes, text, chance, first, last, kept, counts, start, contexts
+                    self.lanes, text, self._chance_drawn, first, last, kept, counts, start, contexts
                 )
             )
             return counts
 
         width = self.rho.shape[1]
-        self._context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, width), np.float32)))
-        self._contexts = np.empty((int(self._context_start[-1]), width), np.float32)
-        if len(self._contexts):
-            read(self._context_start, self._contexts)
+        self.context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, width), np.float32)))
+        self.contexts = np.empty((int(self.context_start[-1]), width), np.float32)
+        if len(self.contexts):
+            read(self.context_start, self.contexts)
+
+    def context_words(self) -> NDArray[np.int32]:
+        """(N, 2 window) The words around the sampled positions of the background, −1 where there are fewer."""
+        text, counts = self.text, np.zeros(len(self.units), np.int64)
+        words = np.full((len(self.contexts), 2 * text.window), -1, np.int32)
+        self.each_piece(
+            lambda thread, piece, first, last, kept: kernels.sample_context_words(
+                text, self._chance_drawn, first, last, kept, counts, self.context_start, words
+            )
+        )
+        return words
 
     def exchanged(self, word: int) -> int:
         """How many pieces of a word's table get a label of their own when labels are permuted."""
@@ -195,8 +206,8 @@ class ScorePass(TextPass):
     def run(self, chosen: Sequence[int], function: Callable[[ScoreTable], Result]) -> Iterator[Result]:
         """The results of a function of the table of each chosen word (a number among those tested), in order."""
         batches = self.batches(chosen)
-        tile_bytes = 4 * WORDS_PER_TILE * (len(self._contexts) + len(self.cells) * self.rho.shape[1])
-        memory = BATCH_BYTES + self._contexts.nbytes + 2 * self.threads * tile_bytes + self.text.alpha.nbytes
+        tile_bytes = 4 * WORDS_PER_TILE * (len(self.contexts) + len(self.cells) * self.rho.shape[1])
+        memory = BATCH_BYTES + self.contexts.nbytes + 2 * self.threads * tile_bytes + self.text.alpha.nbytes
         say(
             f"testing {len(chosen):,} words in {len(batches)} passes over the text, with at most "
             f"{memory / 2**30:.1f} GB beside the text and the vectors",
@@ -251,17 +262,17 @@ class ScorePass(TextPass):
 
     def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:
         """(n, N) σ at every sampled position, and its sums by cell: (cells, n, W) of σ h, and (cells, n) of σ."""
-        rho, edges = self.rho[words], self._context_start[self.cells.start]
-        sigma = np.empty((len(words), len(self._contexts)), np.float32)
+        rho, edges = self.rho[words], self.context_start[self.cells.start]
+        sigma = np.empty((len(words), len(self.contexts)), np.float32)
         background = np.zeros((len(self.cells), *rho.shape), np.float32)
         weight = np.zeros((len(self.cells), len(words)), np.float32)
         for cell, (first, last) in enumerate(zip(edges.tolist(), edges[1:].tolist())):
             for start in range(first, last, POSITIONS_PER_PRODUCT):
                 part = slice(start, min(start + POSITIONS_PER_PRODUCT, last))
-                here = rho @ self._contexts[part].T
+                here = rho @ self.contexts[part].T
                 kernels.logistic_rows(here)
                 sigma[:, part] = here
-                background[cell] += here @ self._contexts[part]
+                background[cell] += here @ self.contexts[part]
                 weight[cell] += here.sum(1)
         return sigma, background, weight
 
@@ -273,7 +284,7 @@ class ScorePass(TextPass):
         if not self.cells.shared:
             return sums, weights
         own, own_weight = np.zeros((len(units), sums.shape[1]), np.float32), np.zeros(len(units), np.float32)
-        kernels.unit_sums(self.lanes, self._contexts, self._context_start, sigma, units, own, own_weight)
+        kernels.unit_sums(self.lanes, self.contexts, self.context_start, sigma, units, own, own_weight)
         cell = self.cells.of_unit[units]
         np.subtract.at(sums, cell, own)
         weights -= np.bincount(cell, own_weight, len(weights))
@@ -284,7 +295,7 @@ class ScorePass(TextPass):
     def _covariance(self, sigma: Singles, word: int) -> Floats:
         """(D, D) Σ, from positions sampled systematically in proportion to σ, the same whatever else is tested."""
         step = max(1, len(sigma) // MAX_COVARIANCE_CANDIDATES)
-        contexts, sigma = self._contexts[::step, : self.dimensions], sigma[::step]
+        contexts, sigma = self.contexts[::step, : self.dimensions], sigma[::step]
         size = COVARIANCE_POSITIONS
         if len(contexts) <= size:
             rows, share = contexts.astype(np.float64), (sigma / max(float(sigma.sum()), 1e-30)).astype(np.float64)
