@@ -101,6 +101,16 @@ def test_fit_saves_a_model_that_loads(laplex, write, tmp_path):
     assert len(fitted.history) == 2
 
 
+def test_a_unit_is_kept_in_the_model_and_shown(laplex, write, tmp_path):
+    rows = [f"red blue green sun,{'DR'[i % 2]},s{i % 6}" for i in range(60)]
+    path = write("speeches.csv", "\n".join(["text,party,speaker", *rows]))
+    options = ("--group", "party", "--unit", "speaker", "--dimensions", "4", "--epochs", "1")
+    assert "the unit is speaker, 6 of them" in laplex("info", path, "--unit", "speaker").stdout
+    assert laplex("fit", path, *options, "--out", tmp_path / "model").returncode == 0
+    assert lx.load(tmp_path / "model").settings["tokens"]["unit"] == "speaker"
+    assert "unit        speaker" in laplex("info", tmp_path / "model").stdout
+
+
 def test_fit_with_wrong_input_writes_nothing(laplex, path, tmp_path):
     result = laplex(
         "fit", path, "--text", "speech", "--group", "party", "--min-count", "99", "--out", tmp_path / "model"

@@ -21,6 +21,9 @@ from laplex.text.periods import in_order
 from laplex.text.tokens import cache_folder
 
 TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]
+Unit = Annotated[
+    str | None, Option(help="The column that says who was sampled, such as the speaker; tests count each once.")
+]
 LanguageColumn = Annotated[str | None, Option(help="The column that holds the language of each document.")]
 Encoding = Annotated[str, Option(help="The character encoding of text files.")]
 Tokenizer = Annotated[str | None, Option(help="A regular expression whose matches are the words.")]
@@ -42,6 +45,7 @@ def info(
     column: Annotated[
         list[str] | None, Option(help="A column to describe; may be repeated. Default: all columns.")
     ] = None,
+    unit: Unit = None,
     language_column: LanguageColumn = None,
     tokenizer: Tokenizer = None,
     documents: Documents = "lines",
@@ -56,6 +60,7 @@ def info(
         file,
         text=text,
         metadata=column or "all",
+        unit=unit,
         language_column=language_column,
         tokenizer=tokenizer,
         documents=documents,
@@ -109,6 +114,8 @@ def show_summary(summary: Summary) -> None:
     show(f"{summary.name}: {summary.documents:,} documents, {summary.tokens:,} tokens")
     if summary.empty:
         show(f"{summary.empty:,} documents without a word")
+    if summary.unit is not None:
+        show(f"the unit is {summary.unit}, {summary.units:,} of them")
     columns = dict(summary.values)
     if set(summary.languages) != {""}:
         columns = {"language": summary.languages, **columns}
@@ -141,6 +148,7 @@ def show_model(folder: str) -> None:
         "seed": f"{training.get('seed')}; {same_bytes}" if training else None,
         "machine": settings.get("machine"),
         "text": tokens.get("sources"),
+        "unit": tokens.get("unit"),
         "text hash": tokens.get("digest"),
         "tokens": f"{place}{'' if storage.exists(str(place)) else ' (no longer there)'}" if place else None,
         "vocabulary": {name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)},

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 import laplex as lx
 from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame
-from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, show_summary
+from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, Unit, show_summary
 from laplex.errors import InputError
 from laplex.fitting.estimation import DivergedError
 from laplex.fitting.grid import Values
@@ -26,7 +26,7 @@ Threads = Annotated[int | None, Option(help="The number of threads. Default: all
 Seed = Annotated[int, Option(help="The random seed; with one thread, the same seed gives the same model.")]
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 
-READ_OPTIONS = ("text", "language_column", "tokenizer", "documents", "missing", "encoding")
+READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "documents", "missing", "encoding")
 MODEL_OPTIONS = ("likelihood", "dimensions", "window", "negatives", "subsample", "absent")
 TRAINING_OPTIONS = (
     *("engine", "epochs", "threads", "seed", "checkpoint", "checkpoint_minutes"),
@@ -37,6 +37,7 @@ TRAINING_OPTIONS = (
 def model_and_tokens(
     file: Annotated[str, Argument(help="A corpus: a file, a folder or a glob in quotes.")],
     text: TextColumn = "text",
+    unit: Unit = None,
     group: Annotated[list[str] | None, Option(help="A column of groups, such as the party; may be repeated.")] = None,
     group_strength: Annotated[float, Option(help="The strength of the prior that groups use a word alike.")] = 100.0,
     time: Annotated[str | None, Option(help="A column that holds dates or years.")] = None,

@@ -25,7 +25,7 @@ from laplex.runtime import storage
 from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
-from laplex.text.periods import in_order
+from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
 
 LAYOUT_VERSION = 1  # of the arrays; part of the hash, so that an older cache is never misread
@@ -210,6 +210,8 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "columns": list(reader.corpus.columns),
         "languages": languages,
         "sources": reader.corpus.sources,
+        "unit": reader.corpus.unit,
+        "periods": {step.name: step.column for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }

@@ -23,7 +23,7 @@ from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
-from laplex.text.periods import in_order
+from laplex.text.periods import are_periods, in_order
 from laplex.text.vocabulary import Vocabulary
 
 
@@ -61,6 +61,7 @@ class Tokens:
         languages: (M) int32. The language of each document, an index into `vocabularies`.
         vocabularies: The vocabulary of each language.
         columns: The names of the metadata columns.
+        unit: The column that says who was sampled, or None if `lx.read` was not told.
         folder: The folder that the arrays are in.
         digest: The hash of all arrays.
 
@@ -83,6 +84,7 @@ class Tokens:
             self.offsets: NDArray[np.int64] = arrays["offsets"]
             self.languages: NDArray[np.int32] = arrays["languages"]
             self.columns: tuple[str, ...] = tuple(self.settings["columns"])
+            self.unit: str | None = self.settings.get("unit")
             self._codes = {name: arrays[f"codes/{name}"] for name in self.columns}
             self._values = {name: texts(f"values/{name}") for name in self.columns}
             self.vocabularies = tuple(
@@ -98,6 +100,10 @@ class Tokens:
         languages = [vocabulary.language for vocabulary in self.vocabularies]
         if not all(isinstance(name, str) for name in (*self.columns, *languages)) or not languages:
             raise ValueError("a name of a column or a language")
+        if self.unit is not None and self.unit not in self.columns:
+            raise ValueError("the name of the unit")
+        if not isinstance(self.settings.get("periods", {}), dict):
+            raise ValueError("which columns are periods")
         int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
         if self.ids.ndim != 1 or self.ids.dtype != int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
             raise ValueError("the type of the ids or of the offsets")
@@ -163,6 +169,34 @@ class Tokens:
         if column not in self._values:
             raise InputError(f'there is no column "{column}"; the columns read are: {quote(self.columns, 30)}')
         return column
+
+    def determining_columns(self, column: str) -> list[str]:
+        """The columns that decide another: each of their values has one value of it only, as a senator has one party.
+
+        A column with hardly fewer values than there are documents says nothing about who speaks, nor does one that is
+        the same thing under another name, nor a date about the period that it falls into.
+
+        Args:
+            column: The column that is decided.
+
+        Returns:
+            The names of the others, those with the fewest values first.
+
+        Example:
+            lx.Tokens.of(speeches).determining_columns("party")
+        """
+        label, size = self.codes(column).astype(np.int64), len(self.values(column))
+        time, source = are_periods(self.values(column)), self.settings.get("periods", {}).get(column)
+        determining = []
+        for other in self.columns:
+            values = self.values(other)
+            if other in (column, source) or (time and are_periods(values)):
+                continue
+            if size < len(values) <= self.documents // 2:
+                cells = np.unique(self.codes(other) * np.int64(size) + label)
+                if len(cells) == len(np.unique(cells // size)):
+                    determining.append((len(values), other))
+        return [name for _, name in sorted(determining)]
 
     def slices(self, columns: Sequence[str]) -> Slices:
         """The combinations of values of some columns that occur, in any rank.
