@@ -26,7 +26,9 @@ Unit = Annotated[
 ]
 LanguageColumn = Annotated[str | None, Option(help="The column that holds the language of each document.")]
 Encoding = Annotated[str, Option(help="The character encoding of text files.")]
-Tokenizer = Annotated[str | None, Option(help="A regular expression whose matches are the words.")]
+Tokenizer = Annotated[
+    str | None, Option(help='A regular expression whose matches are the words, or "paper" for the rule of the paper.')
+]
 Documents = Annotated[
     Literal["lines", "files"], Option(help="Whether each line or each file of plain text is a document.")
 ]

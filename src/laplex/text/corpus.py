@@ -24,7 +24,8 @@ from laplex.runtime.display import bar, card
 from laplex.text.formats import series_of
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch, Source, source_of
-from laplex.text.vocabulary import Rule, Tokenizer
+from laplex.text.spelling import composed
+from laplex.text.tokenizer import Rule, Tokenizer
 
 TEXT = "\0text"  # no column of a user has such a name
 LANGUAGE = "\0language"
@@ -120,7 +121,7 @@ def _as_metadata(column: pl.Series, place: str) -> pl.Series:
         text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
     else:
         text = column.cast(pl.String)
-    text = text.str.strip_chars().alias(column.name)
+    text = composed(text.str.strip_chars()).alias(column.name)
     return text.set(text == "", None)
 
 
@@ -149,8 +150,10 @@ def read(
             independent evidence, and tests treat them as one observation. The column need not be in `metadata`.
         language: The language of all documents. Each language has its own vocabulary.
         language_column: The column with the language of each document, instead of `language`.
-        tokenizer: A regular expression whose matches are the words, or a function from a text to its words. By
-            default words are runs of letters and digits. Split texts in scripts without spaces before: give lists.
+        tokenizer: A regular expression whose matches are the words, a function from a text to its words, or "paper".
+            By default words are runs of letters and digits with apostrophes within them (don't), without the possessive
+            ('s), and 1,000 is 1000; "paper" is the rule of the paper, runs of letters and digits only. Split texts in
+            scripts without spaces before: give lists.
         lowercase: Make all text lower case.
         missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
         encoding: The encoding of text files.

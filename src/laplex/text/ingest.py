@@ -11,7 +11,7 @@ import io
 import json
 import tempfile
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,8 +27,11 @@ from laplex.runtime.distributed import communicator
 from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
+from laplex.text.spelling import UNUSUAL, words_of
 
-LAYOUT_VERSION = 1  # of the arrays; part of the hash, so that an older cache is never misread
+Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
+Lengths = NDArray[np.int64]  # of documents
+LAYOUT_VERSION = 2  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_PER_SPAN = 1_000_000
 
 
@@ -52,6 +55,61 @@ def _new_categories() -> pl.Categorical:
     return pl.Categorical(pl.Categories.random())
 
 
+def _extended(flags: NDArray[np.bool_], numbers: Numbers) -> NDArray[np.bool_]:
+    """Flags by word number, with room for these numbers."""
+    top = int(numbers.max())
+    return flags if top < len(flags) else np.concatenate([flags, np.zeros(max(top, len(flags)), bool)])
+
+
+class _Finisher:
+    """Replaces matches of the default tokenizer by their words (`words_of`), each different match once."""
+
+    def __init__(self, categories: pl.Categorical) -> None:
+        self._categories = categories
+        self._known = np.zeros(1 << 16, bool)
+        self._unusual = np.zeros(1 << 16, bool)
+        self._words: dict[int, Numbers] = {}  # of unusual matches
+
+    def finish(
+        self, matches: pl.Series, numbers: Numbers, lengths: Lengths, store: Callable[[pl.Series, Numbers], None]
+    ) -> tuple[Numbers, Lengths]:
+        """The numbers of the words, and the number of words of each document. `store` is called with all new words."""
+        if not len(numbers):
+            return numbers, lengths
+        self._known, self._unusual = _extended(self._known, numbers), _extended(self._unusual, numbers)
+        new = ~self._known[numbers]
+        if new.any():
+            self._learn(matches.filter(pl.Series(new)).unique(), store)
+            self._known[numbers[new]] = True
+        places = np.flatnonzero(self._unusual[numbers])
+        if not len(places):
+            return numbers, lengths
+        words = [self._words[number] for number in numbers[places].tolist()]
+        sizes = np.array([len(each) for each in words])
+        repeats = np.ones(len(numbers), np.int64)
+        repeats[places] = sizes
+        finished = np.repeat(numbers, repeats)
+        ends = np.cumsum(repeats)[places]
+        finished[np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())] = np.concatenate(words)
+        document = np.searchsorted(np.cumsum(lengths), places, "right")
+        return finished, lengths + np.bincount(document, sizes - 1, len(lengths)).astype(np.int64)
+
+    def _learn(self, matches: pl.Series, store: Callable[[pl.Series, Numbers], None]) -> None:
+        """Find the words of those among new matches that are not words as they are."""
+        texts = matches.cast(pl.String)
+        unusual = texts.str.contains(UNUSUAL)
+        numbers = matches.to_physical().filter(unusual).to_list()
+        words = [words_of(text) for text in texts.filter(unusual).to_list()]
+        if not numbers:
+            return
+        flat = pl.Series([word for each in words for word in each], dtype=pl.String).cast(self._categories)
+        physical = flat.to_physical().to_numpy()
+        store(flat, physical)
+        ends = np.cumsum([len(each) for each in words])
+        self._words.update(zip(numbers, np.split(physical, ends[:-1]), strict=True))
+        self._unusual[numbers] = True
+
+
 class _CorpusReader:
     """Reads a corpus once: writes word numbers to a file, and keeps counts and metadata."""
 
@@ -60,6 +118,7 @@ class _CorpusReader:
         self._categories = _new_categories()
         # Polars forgets the numbers of categories when the last column that uses them is deleted
         self._keep_categories = pl.Series([""], dtype=self._categories)
+        self._finisher = _Finisher(self._categories)
         self._known = np.zeros(1 << 16, bool)
         self.words: list[pl.DataFrame] = []  # "number" and "word"
         self.counts: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))  # by language
@@ -69,12 +128,12 @@ class _CorpusReader:
 
     def read(self, threads: int, quiet: bool) -> None:
         """Read the documents of this rank, splitting batches in several threads."""
-        waiting: deque[tuple[DocumentBatch, pl.DataFrame, Future[tuple[pl.Series, NDArray[np.int64]]]]] = deque()
+        waiting: deque[tuple[DocumentBatch, CorpusPart, pl.DataFrame, Future[tuple[pl.Series, Lengths]]]] = deque()
         rank, ranks, documents = communicator().rank, communicator().size, 0
 
         def finish() -> None:
-            batch, frame, split = waiting.popleft()
-            self._add(frame, *split.result())
+            batch, part, frame, matches = waiting.popleft()
+            self._add(part, frame, *matches.result())
             progress.update(batch.share, f"{self.documents:,} documents, {self.tokens:,} tokens")
 
         with bar("reading", quiet=quiet) as progress, ThreadPoolExecutor(threads) as pool:
@@ -83,7 +142,7 @@ class _CorpusReader:
                     # the documents are dealt to the ranks in turn
                     frame = batch.frame.gather_every(ranks, (rank - documents) % ranks) if ranks > 1 else batch.frame
                     documents += len(batch.frame)
-                    waiting.append((batch, frame, pool.submit(self._split, part, frame)))
+                    waiting.append((batch, part, frame, pool.submit(self._match, part, frame)))
                     while len(waiting) > threads + 1:
                         finish()
                 while waiting:
@@ -91,16 +150,18 @@ class _CorpusReader:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _split(self, part: CorpusPart, frame: pl.DataFrame) -> tuple[pl.Series, NDArray[np.int64]]:
-        """All words of a batch as categories, and the number of each document. Called in several threads."""
-        words = part.tokenizer.split(frame[TEXT])
+    def _match(self, part: CorpusPart, frame: pl.DataFrame) -> tuple[pl.Series, Lengths]:
+        """All matches of a batch as categories, and the number of each document. Called in several threads."""
+        words = part.tokenizer.matches(frame[TEXT])
         lengths = words.list.len().to_numpy().astype(np.int64)
         return words.explode().drop_nulls().cast(self._categories), lengths
 
-    def _add(self, frame: pl.DataFrame, words: pl.Series, lengths: NDArray[np.int64]) -> None:
-        """Add a batch that was split. Called in one thread, in the order of the batches."""
+    def _add(self, part: CorpusPart, frame: pl.DataFrame, words: pl.Series, lengths: Lengths) -> None:
+        """Add a batch that was matched. Called in one thread, in the order of the batches."""
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
+        if part.tokenizer.finishes and frame[TEXT].dtype == pl.String:
+            numbers, lengths = self._finisher.finish(words, numbers, lengths, self._store_new_words)
         for name, values in self._values.items():
             values.append(frame[name].cast(values.dtype))
         languages = frame[LANGUAGE].unique().to_list()
@@ -119,8 +180,7 @@ class _CorpusReader:
         """Keep the words of numbers that have not occurred before."""
         if not len(numbers):
             return
-        if (top := int(numbers.max())) >= len(self._known):
-            self._known = np.concatenate([self._known, np.zeros(max(top, len(self._known)), bool)])
+        self._known = _extended(self._known, numbers)
         new = ~self._known[numbers]
         if new.any():
             unique = words.filter(pl.Series(new)).unique()

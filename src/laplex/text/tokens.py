@@ -24,6 +24,7 @@ from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
 from laplex.text.periods import are_periods, in_order
+from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary
 
 
@@ -289,7 +290,7 @@ class Tokens:
         min_count = check_int("min_count", min_count)
         max_words = None if max_words is None else check_int("max_words", max_words)
         threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
-        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(keep)}
+        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(map(compose, keep))}
         key = cache_key(corpus, settings)
         part = f"-{communicator().rank}-of-{communicator().size}" if communicator().size > 1 else ""
         communicator().check_equal("the hash of the corpus", key)
