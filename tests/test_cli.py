@@ -243,7 +243,8 @@ def test_pairs_come_from_definitions(laplex, write, tmp_path):
 
 
 def test_cache_shows_its_contents_and_clears_them(laplex, path, cache):
-    assert laplex("cache").stdout == f"0 corpora and 0 label-free fits, 0.0 MB, in {cache}\n"
+    nothing = "0 corpora and 0 label-free fits, 0.0 MB (original text: 0.0 MB)"
+    assert laplex("cache").stdout == f"{nothing}, in {cache}\n"
     lx.Tokens.of(lx.read(path, text="speech"), min_count=1)
     vectors = lx.Embeddings.of([lx.Vocabulary(["tax"], np.ones(1, int))], [np.ones((1, 3))])
     vectors.save(cache / "pooled-1", kind="pooled")
@@ -251,7 +252,7 @@ def test_cache_shows_its_contents_and_clears_them(laplex, path, cache):
     (cache / "tokens-notes").mkdir()
     (cache / "tokens-notes" / "mine.txt").touch()
     vectors.save(cache / "mine")
-    counts = "1 corpora and 1 label-free fits, 0.0 MB"
+    counts = "1 corpora and 1 label-free fits, 0.0 MB (original text: 0.0 MB)"
     assert laplex("cache").stdout == f"{counts}, in {cache}\n"
     assert laplex("cache", "--clear").stdout == f"{counts}, deleted from {cache}\n"
     assert sorted(file.name for file in cache.iterdir()) == ["mine", "tokens-notes", "unrelated"]

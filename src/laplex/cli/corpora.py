@@ -73,17 +73,21 @@ def info(
 
 @command("laplex cache --clear")
 def cache(clear: Annotated[bool, Option("--clear", help="Delete the contents of the cache.")] = False) -> None:
-    """Show where tokenized corpora and the label-free fits of tests are cached, and how much disk space they take."""
-    corpora, fits = _cached("tokens"), _cached("pooled")
-    size = sum(file.stat().st_size for folder in (*corpora, *fits) for file in folder.iterdir())
+    """Show where tokenized corpora, their text and label-free fits are cached, and how much disk space they take."""
+    corpora, texts, fits = _cached("tokens"), _cached("originals"), _cached("pooled")
+    size, text_size = (
+        sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+        for folders in ((*corpora, *texts, *fits), texts)
+    )
     if clear:
-        for folder in (*corpora, *fits):
+        for folder in (*corpora, *texts, *fits):
             storage.delete(folder)
     counts = f"{len(corpora)} corpora and {len(fits)} label-free fits"
-    show(f"{counts}, {size / 1e6:,.1f} MB, {'deleted from' if clear else 'in'} {cache_folder()}")
+    sizes = f"{size / 1e6:,.1f} MB (original text: {text_size / 1e6:,.1f} MB)"
+    show(f"{counts}, {sizes}, {'deleted from' if clear else 'in'} {cache_folder()}")
 
 
-def _cached(kind: Literal["tokens", "pooled"]) -> list[Path]:
+def _cached(kind: Literal["tokens", "originals", "pooled"]) -> list[Path]:
     """The folders of the cache whose manifest says that laplex saved an object of this kind there."""
     folders = []
     for folder in sorted(cache_folder().glob(f"{kind}-*")):

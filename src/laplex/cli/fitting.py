@@ -70,6 +70,9 @@ def model_and_tokens(
     max_words: Annotated[int | None, Option(help="Keep at most this number of words, the most frequent.")] = None,
     keep: Annotated[list[str] | None, Option(help="A word to keep even if it is rare; may be repeated.")] = None,
     tokenizer: Tokenizer = None,
+    originals: Annotated[
+        bool, Option(help="Keep a compressed copy of the text, with which passages are shown as they were written.")
+    ] = True,
     documents: Documents = "lines",
     missing: Missing = "error",
     encoding: Encoding = "utf-8",
@@ -95,7 +98,9 @@ def model_and_tokens(
     corpus = lx.read(file, metadata=metadata, **{name: options[name] for name in READ_OPTIONS})
     if time:
         corpus = corpus.periods(time, every=every)
-    return model, Tokens.of(corpus, quiet=quiet, min_count=min_count, max_words=max_words, keep=keep or ())
+    return model, Tokens.of(
+        corpus, min_count=min_count, max_words=max_words, keep=keep or (), originals=originals, quiet=quiet
+    )
 
 
 @command(

@@ -51,7 +51,7 @@ def fit(
         training: The computational choices; see `lx.Training`.
         quiet: Print nothing.
         **options: Fields of Training (`epochs=5, seed=1, threads=2`) and options of the vocabulary (`min_count=50`,
-            `max_words=30_000`, `keep=["tax"]`, `cache="folder"`).
+            `max_words=30_000`, `keep=["tax"]`, `cache="folder"`, `originals=False`).
 
     Returns:
         Embeddings, which answer questions and can be saved.

@@ -17,7 +17,7 @@ from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
 
 SMALLEST_INT = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
-TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache"}  # options of a fit that Tokens.of takes
+TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache", "originals"}  # options of a fit that Tokens.of takes
 GPU_DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 

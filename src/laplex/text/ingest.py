@@ -13,6 +13,7 @@ import tempfile
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,12 +26,15 @@ from laplex.runtime import storage
 from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
+from laplex.text.originals import Blocks, OriginalsWriter, compress, folder_of
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
 from laplex.text.spelling import UNUSUAL, words_of
+from laplex.text.tokenizer import FUNCTION, LISTS
 
 Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
 Lengths = NDArray[np.int64]  # of documents
+_Matched = tuple[pl.Series, Lengths, Blocks | None]
 LAYOUT_VERSION = 2  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_PER_SPAN = 1_000_000
 
@@ -113,8 +117,8 @@ class _Finisher:
 class _CorpusReader:
     """Reads a corpus once: writes word numbers to a file, and keeps counts and metadata."""
 
-    def __init__(self, corpus: Corpus, file: BinaryIO) -> None:
-        self.corpus, self.file = corpus, file
+    def __init__(self, corpus: Corpus, file: BinaryIO, originals: OriginalsWriter | None) -> None:
+        self.corpus, self.file, self._originals = corpus, file, originals
         self._categories = _new_categories()
         # Polars forgets the numbers of categories when the last column that uses them is deleted
         self._keep_categories = pl.Series([""], dtype=self._categories)
@@ -124,11 +128,12 @@ class _CorpusReader:
         self.counts: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))  # by language
         self.lengths: list[NDArray[np.int64]] = []
         self._values = {name: pl.Series([], dtype=_new_categories()) for name in (LANGUAGE, *corpus.columns)}
+        self.tokenizers: list[dict[str, Any]] = []  # of consecutive documents
         self.documents = self.tokens = 0
 
     def read(self, threads: int, quiet: bool) -> None:
         """Read the documents of this rank, splitting batches in several threads."""
-        waiting: deque[tuple[DocumentBatch, CorpusPart, pl.DataFrame, Future[tuple[pl.Series, Lengths]]]] = deque()
+        waiting: deque[tuple[DocumentBatch, CorpusPart, pl.DataFrame, Future[_Matched]]] = deque()
         rank, ranks, documents = communicator().rank, communicator().size, 0
 
         def finish() -> None:
@@ -150,14 +155,20 @@ class _CorpusReader:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _match(self, part: CorpusPart, frame: pl.DataFrame) -> tuple[pl.Series, Lengths]:
+    def _match(self, part: CorpusPart, frame: pl.DataFrame) -> _Matched:
         """All matches of a batch as categories, and the number of each document. Called in several threads."""
+        originals = None if self._originals is None else compress(frame[TEXT])
         words = part.tokenizer.matches(frame[TEXT])
         lengths = words.list.len().to_numpy().astype(np.int64)
-        return words.explode().drop_nulls().cast(self._categories), lengths
+        return words.explode().drop_nulls().cast(self._categories), lengths, originals
 
-    def _add(self, part: CorpusPart, frame: pl.DataFrame, words: pl.Series, lengths: Lengths) -> None:
+    def _add(
+        self, part: CorpusPart, frame: pl.DataFrame, words: pl.Series, lengths: Lengths, originals: Blocks | None
+    ) -> None:
         """Add a batch that was matched. Called in one thread, in the order of the batches."""
+        if self._originals is not None and originals is not None and len(frame):
+            self._originals.add(*originals)
+        self._count_documents(part, frame)
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
         if part.tokenizer.finishes and frame[TEXT].dtype == pl.String:
@@ -175,6 +186,14 @@ class _CorpusReader:
         self.lengths.append(lengths)
         self.documents += len(lengths)
         self.tokens += len(numbers)
+
+    def _count_documents(self, part: CorpusPart, frame: pl.DataFrame) -> None:
+        """Keep how the documents are split, for those who show them: `passages.py`."""
+        rule = part.tokenizer.rule if frame[TEXT].dtype == pl.String else LISTS
+        described = {"rule": FUNCTION if callable(rule) else rule, "lowercase": part.tokenizer.lowercase}
+        if not self.tokenizers or self.tokenizers[-1] | {"documents": 0} != described | {"documents": 0}:
+            self.tokenizers.append({**described, "documents": 0})
+        self.tokenizers[-1]["documents"] += len(frame)
 
     def _store_new_words(self, words: pl.Series, numbers: NDArray[np.uint32]) -> None:
         """Keep the words of numbers that have not occurred before."""
@@ -225,16 +244,22 @@ class _CorpusReader:
         return pl.concat(parts).group_by("word", maintain_order=True).agg(pl.col("count").sum())
 
 
-def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, quiet: bool) -> None:
-    """Read a corpus and save its tokens to a folder, whose name has the key of `cache_key`."""
+def build(
+    corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, quiet: bool, originals: bool = False
+) -> None:
+    """Read a corpus and save its tokens to a folder, whose name has the key of `cache_key`, and perhaps its text."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder.parent) as file:  # has no name: a kill leaves nothing
-            reader = _CorpusReader(corpus, file)
+        with ExitStack() as stack:  # of files without names, so that a kill leaves nothing
+            file, texts = (stack.enter_context(tempfile.TemporaryFile(dir=folder.parent)) for _ in range(2))
+            writer = OriginalsWriter(texts) if originals else None
+            reader = _CorpusReader(corpus, file, writer)
             reader.read(threads, quiet)
             if cache_key(corpus, settings) not in folder.name:
                 raise InputError(f"{corpus.name} changed while it was being read: run again when nothing writes to it")
             reader.check_text()
+            if writer is not None:
+                writer.save(folder_of(folder))
             _write(settings, folder, reader)
     except OSError as error:
         raise StorageError(
@@ -271,6 +296,7 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "languages": languages,
         "sources": reader.corpus.sources,
         "unit": reader.corpus.unit,
+        "tokenizers": reader.tokenizers,
         "periods": {step.name: step.column for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),

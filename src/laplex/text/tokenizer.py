@@ -26,6 +26,8 @@ from laplex.text.spelling import CANDIDATES, CONTRACTED, ELIDED, LETTER, UNUSUAL
 PAPER = rf"{LETTER}+"
 NAMED_RULES = {"paper": PAPER}
 
+FUNCTION, LISTS = "a function", "lists of words"  # what settings say of text that no regular expression splits
+
 Rule = str | Callable[[str], Iterable[str]] | None
 
 

@@ -23,6 +23,7 @@ from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
+from laplex.text.originals import Originals, folder_of
 from laplex.text.periods import are_periods, in_order
 from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary
@@ -76,6 +77,7 @@ class Tokens:
     def __init__(self, saved: storage.Saved) -> None:
         arrays, self.settings = saved.arrays, saved.settings
         self.folder, self.digest = saved.folder, saved.digest
+        self._originals: Originals | None = None
 
         def texts(name: str) -> list[str]:
             return storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"])
@@ -140,6 +142,49 @@ class Tokens:
             Their ids.
         """
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def text(self, index: int) -> str:
+        """The text of one document as it was written, with case and punctuation.
+
+        Args:
+            index: The number of the document, from 0.
+
+        Returns:
+            The text. If the corpus has lists of words instead of texts: the words of the vocabulary, with spaces.
+
+        Example:
+            >>> import laplex as lx
+            >>> Tokens.of(lx.read([{"text": "Hello, World!"}]), min_count=1, quiet=True).text(0)
+            'Hello, World!'
+        """
+        text = self.texts([index])[0]
+        return self.joined_words(index) if text is None else text
+
+    def texts(self, documents: Sequence[int] | NDArray[np.int64]) -> list[str | None]:
+        """The texts of several documents as they were written, None for those that were lists of words."""
+        numbers = np.asarray(documents, np.int64)
+        if ((numbers < 0) | (numbers >= self.documents)).any():
+            raise InputError(
+                f"there is no document {numbers[(numbers < 0) | (numbers >= self.documents)][0]}: they are "
+                f"numbered from 0 to {self.documents - 1:,}"
+            )
+        if self._originals is None:
+            self._originals = self._open_originals()
+        return self._originals.texts(numbers)
+
+    def joined_words(self, index: int) -> str:
+        """The words of a document that are in the vocabulary, with spaces between them."""
+        words = self.vocabularies[self.languages[index]].words
+        return " ".join(words[i] for i in self.document(index).tolist())
+
+    def _open_originals(self) -> Originals:
+        folder = folder_of(self.folder)
+        if not self.folder.name.startswith("tokens-") or not storage.exists(folder):
+            raise InputError(
+                f'the text of these documents was not kept beside their tokens in "{self.folder}": read it again with '
+                "lx.Tokens.of(corpus, ...), without originals=False or --no-originals"
+            )
+        return Originals(storage.load(folder, "originals"), self.documents)
 
     def values(self, column: str) -> list[str]:
         """The values of a metadata column.
@@ -264,6 +309,7 @@ class Tokens:
         keep: Collection[str] = (),
         cache: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        originals: bool = True,
         quiet: bool = False,
     ) -> Tokens:
         """Tokenize and count a corpus, or load it from the cache if neither it nor the settings have changed.
@@ -275,6 +321,7 @@ class Tokens:
             keep: Words that enter a vocabulary however rare they are.
             cache: The cache folder; by default $LAPLEX_CACHE, or the user's cache folder.
             threads: The number of threads, by default one per core.
+            originals: Keep a compressed copy of the text, with which passages are shown as they were written.
             quiet: Show no progress.
 
         Returns:
@@ -295,9 +342,13 @@ class Tokens:
         part = f"-{communicator().rank}-of-{communicator().size}" if communicator().size > 1 else ""
         communicator().check_equal("the hash of the corpus", key)
         folder = Path(cache or cache_folder()) / f"tokens-{key}{part}"
-        if communicator().allreduce(np.array([int(storage.exists(folder))]))[0] == communicator().size:
+        complete = storage.exists(folder) and (not originals or storage.exists(folder_of(folder)))
+        if communicator().allreduce(np.array([int(complete)]))[0] == communicator().size:
             try:
                 tokens = cls(storage.load(folder, "tokens"))
+                if originals:
+                    tokens._open_originals()
+                    storage.clear_up(folder_of(folder))
                 storage.clear_up(folder)
                 say(f"{tokens._sizes}, as read before", quiet=quiet)
                 return tokens
@@ -306,7 +357,7 @@ class Tokens:
                     raise  # reading again is a collective operation
                 say(f"{error}; the text is read again", quiet=quiet)
         started = time.monotonic()
-        build(corpus, settings, folder, threads, quiet)
+        build(corpus, settings, folder, threads, quiet, originals)
         tokens = cls(storage.load(folder, "tokens"))
         words = tokens.settings["words_read"] - sum(map(len, tokens.vocabularies))
         read = tokens.settings["tokens_read"]
