@@ -332,6 +332,18 @@ class Corpus:
             counts = ", ".join(f'{n:,} have no "{name.replace(LANGUAGE, "language")}"' for name, n in lacking.items())
             raise InputError(f'documents lack metadata: {counts}. One is {example}. To leave them out: missing="drop"')
 
+    def unmatched(self) -> str:
+        """For a message: which value of `where` no document has, and which there are. Reads the documents again."""
+        for part in self.parts:
+            for place, step in enumerate(part.steps):
+                if isinstance(step, Where):
+                    before = replace(part, steps=part.steps[:place])
+                    values = {value for batch in before.documents() for value in batch.frame[step.column].unique()}
+                    if values and not values & set(step.values):
+                        known = quote(in_order(values - {None}), MAX_VALUES_SHOWN)
+                        return f' with {step.column}={quote(step.values)}: the values of "{step.column}" are {known}'
+        return ""
+
     def head(self, count: int = 5) -> pd.DataFrame:
         """Show the first documents.
 

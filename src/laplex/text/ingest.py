@@ -215,7 +215,8 @@ class _CorpusReader:
                 documents = f"{name} has {self.documents:,} documents, but no word in any of them"
                 raise InputError(f"{documents}: check text= and tokenizer=")
             filtered = any(part.steps or part.drop_missing for part in self.corpus.parts)
-            raise InputError(f"{name} has no documents" + (" left after where= or missing=" if filtered else ""))
+            reason = self.corpus.unmatched() or (" left after where= or missing=" if filtered else "")
+            raise InputError(f"{name} has no documents{reason}")
         if not tokens.all():
             empty = ", ".join(map(str, np.flatnonzero(tokens == 0)))
             raise InputError(f"there is no text for rank {empty} of {len(tokens)}: start fewer processes")
