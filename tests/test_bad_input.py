@@ -74,7 +74,7 @@ def test_documents_without_words(refused):
 
 def test_no_documents_left_after_where():
     corpus = lx.read([{"text": "a", "party": "D"}], metadata=["party"]).where(party="R")
-    with pytest.raises(lx.InputError, match="no documents left after where="):
+    with pytest.raises(lx.InputError, match='no documents with party=R: the values of "party" are D'):
         lx.Tokens.of(corpus, min_count=1)
 
 

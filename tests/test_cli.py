@@ -101,6 +101,16 @@ def test_fit_saves_a_model_that_loads(laplex, write, tmp_path):
     assert len(fitted.history) == 2
 
 
+def test_a_unit_is_kept_in_the_model_and_shown(laplex, write, tmp_path):
+    rows = [f"red blue green sun,{'DR'[i % 2]},s{i % 6}" for i in range(60)]
+    path = write("speeches.csv", "\n".join(["text,party,speaker", *rows]))
+    options = ("--group", "party", "--unit", "speaker", "--dimensions", "4", "--epochs", "1")
+    assert "the unit is speaker, 6 of them" in laplex("info", path, "--unit", "speaker").stdout
+    assert laplex("fit", path, *options, "--out", tmp_path / "model").returncode == 0
+    assert lx.load(tmp_path / "model").settings["tokens"]["unit"] == "speaker"
+    assert "unit        speaker" in laplex("info", tmp_path / "model").stdout
+
+
 def test_fit_with_wrong_input_writes_nothing(laplex, path, tmp_path):
     result = laplex(
         "fit", path, "--text", "speech", "--group", "party", "--min-count", "99", "--out", tmp_path / "model"
@@ -233,7 +243,8 @@ def test_pairs_come_from_definitions(laplex, write, tmp_path):
 
 
 def test_cache_shows_its_contents_and_clears_them(laplex, path, cache):
-    assert laplex("cache").stdout == f"0 corpora and 0 label-free fits, 0.0 MB, in {cache}\n"
+    nothing = "0 corpora and 0 label-free fits, 0.0 MB (original text: 0.0 MB)"
+    assert laplex("cache").stdout == f"{nothing}, in {cache}\n"
     lx.Tokens.of(lx.read(path, text="speech"), min_count=1)
     vectors = lx.Embeddings.of([lx.Vocabulary(["tax"], np.ones(1, int))], [np.ones((1, 3))])
     vectors.save(cache / "pooled-1", kind="pooled")
@@ -241,7 +252,7 @@ def test_cache_shows_its_contents_and_clears_them(laplex, path, cache):
     (cache / "tokens-notes").mkdir()
     (cache / "tokens-notes" / "mine.txt").touch()
     vectors.save(cache / "mine")
-    counts = "1 corpora and 1 label-free fits, 0.0 MB"
+    counts = "1 corpora and 1 label-free fits, 0.0 MB (original text: 0.0 MB)"
     assert laplex("cache").stdout == f"{counts}, in {cache}\n"
     assert laplex("cache", "--clear").stdout == f"{counts}, deleted from {cache}\n"
     assert sorted(file.name for file in cache.iterdir()) == ["mine", "tokens-notes", "unrelated"]

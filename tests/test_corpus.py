@@ -88,6 +88,17 @@ def test_where_of_an_unknown_column_lists_those_read(corpus):
         corpus.where(state="NY")
 
 
+def test_where_that_leaves_nothing_names_the_values_there_are(corpus):
+    with pytest.raises(
+        lx.InputError, match=r'no documents with party=Mars, X: the values of "party" are D, D; R, R, é'
+    ):
+        lx.Tokens.of(corpus.where(year=[2009, 2010, 2011, 2012], party=["Mars", "X"]))
+    with pytest.raises(lx.InputError, match='no documents with period=1990: the values of "period" are 2000, 2010'):
+        lx.Tokens.of(corpus.periods("year", "10y").where(period=1990, party="D"))
+    with pytest.raises(lx.InputError, match='no documents with party=R: the values of "party" are D'):
+        lx.Tokens.of(corpus.where(year=2009, party="R"))
+
+
 def test_missing_metadata_is_counted_and_one_document_shown(gappy):
     with pytest.raises(lx.InputError, match=r"""2 have no "party". One is {'party': None}, beginning 'c d e'"""):
         lx.Tokens.of(lx.read(gappy, metadata=["party"]), min_count=1)

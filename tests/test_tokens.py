@@ -19,12 +19,18 @@ from hypothesis import strategies as st
 import laplex as lx
 from laplex.runtime import storage
 from laplex.text import formats, ingest
+from laplex.text.corpus import DEMO_PATH
+
+
+def addresses():
+    """The built-in corpus by the rule of the paper."""
+    return lx.read(DEMO_PATH, metadata=["president", "party"], tokenizer="paper")
 
 
 @pytest.fixture(scope="module")
 def speeches():
-    """The words of the documents of the built-in corpus, found without laplex."""
-    return [re.findall(r"[^\W_]+", text.lower()) for text in lx.demo().head(100_000)["text"]]
+    """The words of the documents of the built-in corpus by the rule of the paper, found without laplex."""
+    return [re.findall(r"[^\W_]+", text.lower()) for text in addresses().head(100_000)["text"]]
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def built(capsys):
 
 @pytest.mark.usefixtures("many_batches")
 def test_every_word_of_the_demo_comes_back_in_order(speeches, decode):
-    corpus = lx.demo()
+    corpus = addresses()
     assert len(list(corpus.documents())) > 40
     assert decode(lx.Tokens.of(corpus, min_count=1)) == speeches
 
@@ -60,7 +66,7 @@ def test_every_word_of_the_demo_comes_back_in_order(speeches, decode):
 @pytest.mark.usefixtures("many_batches")
 def test_rare_words_are_gone_and_borders_kept(speeches, decode):
     counted = Counter(chain.from_iterable(speeches))
-    read = lx.Tokens.of(lx.demo(), min_count=50)
+    read = lx.Tokens.of(addresses(), min_count=50)
     assert decode(read) == [[word for word in speech if counted[word] >= 50] for speech in speeches]
     frequent = {word: count for word, count in counted.items() if count >= 50}
     assert dict(zip(read.vocabularies[0], read.vocabularies[0].counts.tolist(), strict=True)) == frequent
@@ -79,7 +85,7 @@ def test_two_languages_in_the_same_batches(speeches, decode):
 
 
 def test_one_thread_and_many_give_the_same(many_batches, tmp_path):
-    one, many = (lx.Tokens.of(lx.demo(), threads=n, cache=tmp_path / str(n)) for n in (1, 8))
+    one, many = (lx.Tokens.of(addresses(), threads=n, cache=tmp_path / str(n)) for n in (1, 8))
     assert one.digest == many.digest
 
 
@@ -136,7 +142,7 @@ def test_slices_are_the_combinations_that_occur(path):
 
 
 def test_counts_by_slice_are_those_of_the_documents_in_it(many_batches, speeches):
-    read = lx.Tokens.of(lx.demo(), min_count=20)
+    read = lx.Tokens.of(addresses(), min_count=20)
     slices = read.slices(["party", "president"])
     counts = read.counts(slices)
     assert counts.shape == (len(slices), len(read.vocabularies[0]))

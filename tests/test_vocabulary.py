@@ -58,6 +58,33 @@ def test_a_word_has_an_id(vocabulary):
         chosen["unseen"]
 
 
+@pytest.mark.parametrize("word", ["été", "e\u0301te\u0301", "Été", "E\u0301TE\u0301"])
+def test_a_word_is_found_in_either_form_of_unicode_and_in_upper_case(word):
+    chosen = lx.Vocabulary(["tax", "été"], np.array([2, 1]))
+    assert chosen.find(word) == chosen[word] == 1
+    assert chosen.ids([word, "tax", "x"]).tolist() == [1 if word.lower() == word else -1, 0, -1]
+
+
+def test_a_word_is_found_with_either_apostrophe():
+    chosen = lx.Vocabulary(["don't"], np.array([1]))
+    assert chosen.find("don’t") == chosen.find("DON’T") == 0
+    assert chosen.find("dont") is None
+
+
+def test_case_matters_if_the_vocabulary_has_upper_case():
+    chosen = lx.Vocabulary(["us", "US", "tax"], np.array([3, 2, 1]))
+    assert [chosen.find(word) for word in ("us", "US", "Us", "Tax")] == [0, 1, None, None]
+    assert "Tax" not in lx.Vocabulary(["tax"], np.array([1]))  # as in a list
+
+
+def test_questions_find_words_as_users_write_them():
+    corpus = lx.read([{"text": "état tax war don't", "party": "Rép"}] * 20, metadata=["party"])
+    fitted = lx.fit(lx.Model(["party"], dimensions=4), corpus, epochs=1, threads=1, quiet=True)
+    for asked in ("E\u0301tat", "État", "Don’t"):
+        assert fitted.count(asked, party="Re\u0301p") == 20
+    assert fitted.ids(["Tax", "tax", "TAX"], 0) == [fitted.id("tax", 0)]
+
+
 def test_repr_tells_size_and_first_words(vocabulary):
     assert repr(vocabulary(min_count=1)) == "Vocabulary: 5 words, 13 tokens, from d b c a e …"
 

@@ -2,7 +2,7 @@
 
 import laplex as lx
 
-speeches = lx.read("speeches.parquet", text="speech", metadata=["party", "speaker"])
+speeches = lx.read("speeches.parquet", text="speech", metadata=["party"], unit="speaker")
 model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
 fitted = lx.fit(model, speeches)
 fitted.contrast("party", cluster="speaker", interval=0.9, rank="evidence")

@@ -21,9 +21,14 @@ from laplex.text.periods import in_order
 from laplex.text.tokens import cache_folder
 
 TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]
+Unit = Annotated[
+    str | None, Option(help="The column that says who was sampled, such as the speaker; tests count each once.")
+]
 LanguageColumn = Annotated[str | None, Option(help="The column that holds the language of each document.")]
 Encoding = Annotated[str, Option(help="The character encoding of text files.")]
-Tokenizer = Annotated[str | None, Option(help="A regular expression whose matches are the words.")]
+Tokenizer = Annotated[
+    str | None, Option(help='A regular expression whose matches are the words, or "paper" for the rule of the paper.')
+]
 Documents = Annotated[
     Literal["lines", "files"], Option(help="Whether each line or each file of plain text is a document.")
 ]
@@ -42,6 +47,7 @@ def info(
     column: Annotated[
         list[str] | None, Option(help="A column to describe; may be repeated. Default: all columns.")
     ] = None,
+    unit: Unit = None,
     language_column: LanguageColumn = None,
     tokenizer: Tokenizer = None,
     documents: Documents = "lines",
@@ -56,6 +62,7 @@ def info(
         file,
         text=text,
         metadata=column or "all",
+        unit=unit,
         language_column=language_column,
         tokenizer=tokenizer,
         documents=documents,
@@ -66,17 +73,21 @@ def info(
 
 @command("laplex cache --clear")
 def cache(clear: Annotated[bool, Option("--clear", help="Delete the contents of the cache.")] = False) -> None:
-    """Show where tokenized corpora and the label-free fits of tests are cached, and how much disk space they take."""
-    corpora, fits = _cached("tokens"), _cached("pooled")
-    size = sum(file.stat().st_size for folder in (*corpora, *fits) for file in folder.iterdir())
+    """Show where tokenized corpora, their text and label-free fits are cached, and how much disk space they take."""
+    corpora, texts, fits = _cached("tokens"), _cached("originals"), _cached("pooled")
+    size, text_size = (
+        sum(file.stat().st_size for folder in folders for file in folder.iterdir())
+        for folders in ((*corpora, *texts, *fits), texts)
+    )
     if clear:
-        for folder in (*corpora, *fits):
+        for folder in (*corpora, *texts, *fits):
             storage.delete(folder)
     counts = f"{len(corpora)} corpora and {len(fits)} label-free fits"
-    show(f"{counts}, {size / 1e6:,.1f} MB, {'deleted from' if clear else 'in'} {cache_folder()}")
+    sizes = f"{size / 1e6:,.1f} MB (original text: {text_size / 1e6:,.1f} MB)"
+    show(f"{counts}, {sizes}, {'deleted from' if clear else 'in'} {cache_folder()}")
 
 
-def _cached(kind: Literal["tokens", "pooled"]) -> list[Path]:
+def _cached(kind: Literal["tokens", "originals", "pooled"]) -> list[Path]:
     """The folders of the cache whose manifest says that laplex saved an object of this kind there."""
     folders = []
     for folder in sorted(cache_folder().glob(f"{kind}-*")):
@@ -109,6 +120,8 @@ def show_summary(summary: Summary) -> None:
     show(f"{summary.name}: {summary.documents:,} documents, {summary.tokens:,} tokens")
     if summary.empty:
         show(f"{summary.empty:,} documents without a word")
+    if summary.unit is not None:
+        show(f"the unit is {summary.unit}, {summary.units:,} of them")
     columns = dict(summary.values)
     if set(summary.languages) != {""}:
         columns = {"language": summary.languages, **columns}
@@ -141,6 +154,7 @@ def show_model(folder: str) -> None:
         "seed": f"{training.get('seed')}; {same_bytes}" if training else None,
         "machine": settings.get("machine"),
         "text": tokens.get("sources"),
+        "unit": tokens.get("unit"),
         "text hash": tokens.get("digest"),
         "tokens": f"{place}{'' if storage.exists(str(place)) else ' (no longer there)'}" if place else None,
         "vocabulary": {name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)},

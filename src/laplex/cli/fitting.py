@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 import laplex as lx
 from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame
-from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, show_summary
+from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, Unit, show_summary
 from laplex.errors import InputError
 from laplex.fitting.estimation import DivergedError
 from laplex.fitting.grid import Values
@@ -26,7 +26,7 @@ Threads = Annotated[int | None, Option(help="The number of threads. Default: all
 Seed = Annotated[int, Option(help="The random seed; with one thread, the same seed gives the same model.")]
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 
-READ_OPTIONS = ("text", "language_column", "tokenizer", "documents", "missing", "encoding")
+READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "documents", "missing", "encoding")
 MODEL_OPTIONS = ("likelihood", "dimensions", "window", "negatives", "subsample", "absent")
 TRAINING_OPTIONS = (
     *("engine", "epochs", "threads", "seed", "checkpoint", "checkpoint_minutes"),
@@ -37,6 +37,7 @@ TRAINING_OPTIONS = (
 def model_and_tokens(
     file: Annotated[str, Argument(help="A corpus: a file, a folder or a glob in quotes.")],
     text: TextColumn = "text",
+    unit: Unit = None,
     group: Annotated[list[str] | None, Option(help="A column of groups, such as the party; may be repeated.")] = None,
     group_strength: Annotated[float, Option(help="The strength of the prior that groups use a word alike.")] = 100.0,
     time: Annotated[str | None, Option(help="A column that holds dates or years.")] = None,
@@ -69,6 +70,9 @@ def model_and_tokens(
     max_words: Annotated[int | None, Option(help="Keep at most this number of words, the most frequent.")] = None,
     keep: Annotated[list[str] | None, Option(help="A word to keep even if it is rare; may be repeated.")] = None,
     tokenizer: Tokenizer = None,
+    originals: Annotated[
+        bool, Option(help="Keep a compressed copy of the text, with which passages are shown as they were written.")
+    ] = True,
     documents: Documents = "lines",
     missing: Missing = "error",
     encoding: Encoding = "utf-8",
@@ -94,7 +98,9 @@ def model_and_tokens(
     corpus = lx.read(file, metadata=metadata, **{name: options[name] for name in READ_OPTIONS})
     if time:
         corpus = corpus.periods(time, every=every)
-    return model, Tokens.of(corpus, quiet=quiet, min_count=min_count, max_words=max_words, keep=keep or ())
+    return model, Tokens.of(
+        corpus, min_count=min_count, max_words=max_words, keep=keep or (), originals=originals, quiet=quiet
+    )
 
 
 @command(

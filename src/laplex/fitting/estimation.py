@@ -20,7 +20,7 @@ from laplex.embeddings import Embeddings
 from laplex.engines.state import Engine, Epoch, State
 from laplex.errors import InputError, LaplexError
 from laplex.fitting.provenance import fit_settings
-from laplex.fitting.training import Training, as_tokens, split_token_options
+from laplex.fitting.training import Training, as_tokens, split_token_options, suggest_unit
 from laplex.model.likelihoods import Likelihood
 from laplex.model.model import GENSIM_NAMES, Model
 from laplex.model.objective import HeldOutDocuments, log_likelihood, log_prior
@@ -51,7 +51,7 @@ def fit(
         training: The computational choices; see `lx.Training`.
         quiet: Print nothing.
         **options: Fields of Training (`epochs=5, seed=1, threads=2`) and options of the vocabulary (`min_count=50`,
-            `max_words=30_000`, `keep=["tax"]`, `cache="folder"`).
+            `max_words=30_000`, `keep=["tax"]`, `cache="folder"`, `originals=False`).
 
     Returns:
         Embeddings, which answer questions and can be saved.
@@ -68,7 +68,9 @@ def fit(
             hint = f": write {instead if instead.startswith('lx.fit') else f'lx.Model({instead})'}" if instead else ""
             raise InputError(f"fit has no {name}={hint}")
     training = replace(training or Training(), **options).with_defaults(Likelihood.of(model.likelihood))
-    return Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet).run()
+    estimation = Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet)
+    suggest_unit(model.vary, estimation.tokens, quiet)
+    return estimation.run()
 
 
 def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from laplex.errors import InputError, check_int
 from laplex.model.likelihoods import Likelihood
+from laplex.runtime.display import say
 from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
 
 SMALLEST_INT = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
-TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache"}  # options of a fit that Tokens.of takes
+TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache", "originals"}  # options of a fit that Tokens.of takes
 GPU_DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
@@ -113,6 +115,19 @@ def has_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
+
+
+def suggest_unit(vary: Sequence[str], tokens: Tokens, quiet: bool) -> None:
+    """Say in a line if no unit is known and a column seems to be one: it decides a column that vectors vary by."""
+    if tokens.unit is not None or quiet:
+        return
+    for column in vary:
+        for name in tokens.determining_columns(column)[:1]:
+            say(
+                f'every value of "{name}" has one value of "{column}" only: if that is who was sampled, read the text '
+                f'with lx.read(..., unit="{name}") or --unit {shlex.quote(name)}, and tests will count each once'
+            )
+            return
 
 
 def split_token_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

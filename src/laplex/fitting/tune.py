@@ -16,7 +16,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.fitting.grid import Candidate, Grid, Values
 from laplex.fitting.race import Race, Results
-from laplex.fitting.training import Training, as_tokens, split_token_options
+from laplex.fitting.training import Training, as_tokens, split_token_options, suggest_unit
 from laplex.model.likelihoods import Likelihood
 from laplex.model.model import Model
 from laplex.plots.chart import Chart
@@ -133,6 +133,7 @@ def tune(
     token_options, rest = split_token_options(options)
     training = _training(candidates.candidates[0].model, training, holdout, rest)
     tokens = as_tokens(corpus, token_options, quiet)
+    suggest_unit(candidates.candidates[0].model.vary, tokens, quiet)
     if not training.holdout:
         share = HELD_OUT_TOKENS / max(len(tokens), 1)
         training = replace(training, holdout=min(MAX_HOLDOUT, max(MIN_HOLDOUT, share)))

@@ -122,20 +122,8 @@ def gather(tokens: Tokens, column: str, cluster: str | None, language: int, wher
 
 
 def determining_columns(tokens: Tokens, column: str) -> list[str]:
-    """The columns each value of which has one value of `column` only, those with the fewest values first.
-
-    A column with hardly fewer values than there are documents says nothing about who speaks, nor does one that is
-    the same thing under another name.
-    """
-    label, size = tokens.codes(column).astype(np.int64), len(tokens.values(column))
-    determining = []
-    for other in tokens.columns:
-        values = len(tokens.values(other))
-        if other != column and size < values <= tokens.documents // 2:
-            cells = np.unique(tokens.codes(other) * np.int64(size) + label)
-            if len(cells) == len(np.unique(cells // size)):
-                determining.append((values, other))
-    return [name for _, name in sorted(determining)]
+    """The columns each value of which has one value of `column` only, those with the fewest values first."""
+    return tokens.determining_columns(column)
 
 
 def warn_of_speakers(tokens: Tokens, cluster: str | None, columns: Iterable[str]) -> None:

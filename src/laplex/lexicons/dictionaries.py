@@ -26,7 +26,7 @@ from laplex.lexicons.wordpairs import WordPairs
 from laplex.runtime.display import bar
 from laplex.text import formats
 from laplex.text.sources import Files, Frame, Source
-from laplex.text.vocabulary import Rule, Tokenizer
+from laplex.text.tokenizer import Rule, Tokenizer
 
 COLUMNS = ("word", "definition")
 ROWS_PER_BATCH = 8192  # definitions that are tokenized at once
@@ -134,7 +134,7 @@ def definitions(
 def stop_words(language: str) -> frozenset[str]:
     """Function words of a language, and words that dictionaries use of other words ("see", "especially").
 
-    Contractions are given in the pieces that the tokenizer makes of them: "don't" is "don" and "t".
+    Contractions are there whole ("don't") and in the pieces that the tokenizer "paper" makes of them ("don", "t").
 
     Args:
         language: de, en, es, fr, it, nl or pt.

@@ -18,6 +18,7 @@ from laplex.errors import InputError, quote
 from laplex.model.absent import AbsentVectors
 from laplex.model.rows import Rows
 from laplex.text.periods import have_order
+from laplex.text.spelling import compose
 
 MAX_FILLED_BLOCKS = 4  # of a language and slice with absent words, kept for the next question
 
@@ -166,10 +167,10 @@ class Vectors:
             raise InputError(f"a word is text, not {word!r}")
         if not len(vocabulary):
             raise InputError(f'the language "{vocabulary.language}" has no words')
-        if word in vocabulary:
-            return vocabulary[word]
+        if (index := vocabulary.find(word)) is not None:
+            return index
         for other in self.rows.vocabularies:
-            if word in other:
+            if other.find(word) is not None:
                 raise InputError(
                     f'"{word}" is not a word of "{vocabulary.language}", but of "{other.language}": '
                     f'write language="{other.language}"'
@@ -178,18 +179,20 @@ class Vectors:
 
     def ids(self, words: str | Sequence[str], language: int) -> list[int]:
         """The ids of one or several words, each once."""
-        ids = [self.id(word, language) for word in dict.fromkeys(as_list(words))]
+        ids = list(dict.fromkeys(self.id(word, language) for word in as_list(words)))
         if not ids:
             raise InputError("no words are given: name at least one")
         return ids
 
     def chosen(self, values: Mapping[str, Any]) -> list[int]:
         """The numbers of the slices with these values of columns, all of them if none are given."""
+        wanted = set()
         for column, value in values.items():
             known = self.values(column)
-            if str(value) not in known:
+            spelled = next((text for text in (str(value), compose(str(value))) if text in known), None)
+            if spelled is None:
                 raise InputError(f'"{column}" has no value {value!r}; it has {quote(known, 12)}')
-        wanted = {(column, str(value)) for column, value in values.items()}
+            wanted.add((column, spelled))
         slices = [slice for slice, key in enumerate(self.rows.slices.keys) if wanted <= set(zip(self.columns, key))]
         if not slices:
             raise InputError(f"there is no slice {dict(values)}; there are {quote(self.rows.slices.keys, 12)}")

@@ -24,7 +24,8 @@ from laplex.runtime.display import bar, card
 from laplex.text.formats import series_of
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch, Source, source_of
-from laplex.text.vocabulary import Rule, Tokenizer
+from laplex.text.spelling import composed
+from laplex.text.tokenizer import Rule, Tokenizer
 
 TEXT = "\0text"  # no column of a user has such a name
 LANGUAGE = "\0language"
@@ -44,6 +45,7 @@ class CorpusPart:
     language_column: str | None
     tokenizer: Tokenizer
     drop_missing: bool
+    unit: str | None = None
     steps: tuple[Periods | Where, ...] = ()
 
     @property
@@ -64,7 +66,7 @@ class CorpusPart:
 
     @property
     def identity(self) -> str:
-        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing]
+        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing, self.unit]
         source = self.source.identity(self.source_columns)
         return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
 
@@ -119,7 +121,7 @@ def _as_metadata(column: pl.Series, place: str) -> pl.Series:
         text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
     else:
         text = column.cast(pl.String)
-    text = text.str.strip_chars().alias(column.name)
+    text = composed(text.str.strip_chars()).alias(column.name)
     return text.set(text == "", None)
 
 
@@ -128,6 +130,7 @@ def read(
     text: str = "text",
     metadata: Sequence[str] | Literal["all"] = (),
     *,
+    unit: str | None = None,
     language: str | None = None,
     language_column: str | None = None,
     tokenizer: Rule = None,
@@ -143,10 +146,14 @@ def read(
             pandas, polars or Arrow frame; or dicts in something that can be iterated over again.
         text: The column with the text. If it holds lists of strings, they are taken as the words.
         metadata: The columns to keep, such as a party, a date or a speaker; "all" for every other column.
+        unit: The column that says who was sampled, such as the speaker or the author. Documents of one unit are not
+            independent evidence, and tests treat them as one observation. The column need not be in `metadata`.
         language: The language of all documents. Each language has its own vocabulary.
         language_column: The column with the language of each document, instead of `language`.
-        tokenizer: A regular expression whose matches are the words, or a function from a text to its words. By
-            default words are runs of letters and digits. Split texts in scripts without spaces before: give lists.
+        tokenizer: A regular expression whose matches are the words, a function from a text to its words, or "paper".
+            By default words are runs of letters and digits with apostrophes within them (don't), without the possessive
+            ('s), and 1,000 is 1000; "paper" is the rule of the paper, runs of letters and digits only. Split texts in
+            scripts without spaces before: give lists.
         lowercase: Make all text lower case.
         missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
         encoding: The encoding of text files.
@@ -168,9 +175,11 @@ def read(
         raise InputError("give language or language_column, not both")
     if missing not in ("error", "drop"):
         raise InputError(f'missing="{missing}": write "error" or "drop"')
+    if unit is not None and (not isinstance(unit, str) or unit == text):
+        raise InputError(f'unit={unit!r}: name the one column that says who was sampled, such as "speaker"')
     words = Tokenizer(tokenizer, lowercase)
-    columns = tuple(dict.fromkeys(metadata))
-    part = CorpusPart(opened, text, columns, language, language_column, words, missing == "drop")
+    columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit])]))
+    part = CorpusPart(opened, text, columns, language, language_column, words, missing == "drop", unit)
     if any("\0" in name for name in part.source_columns):
         raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
     unknown = [name for name in part.source_columns if name not in opened.columns]
@@ -183,8 +192,9 @@ def read(
 def demo() -> Corpus:
     """The corpus that comes with laplex: 233 State of the Union addresses, from 1790 to 2021.
 
-    They are cut into passages of about 150 words that end with a sentence, with president, party and year. Works of the
-    United States Government are free of copyright; the file NOTICE says where these are from.
+    They are cut into passages of about 150 words that end with a sentence, with president, party and year. Presidents
+    are the sampled units. Works of the United States Government are free of copyright; the file NOTICE says where these
+    are from.
 
     Returns:
         The corpus, a document per passage.
@@ -193,7 +203,7 @@ def demo() -> Corpus:
         >>> demo().columns
         ('president', 'party', 'year')
     """
-    corpus = read(DEMO_PATH, metadata=["president", "party", "year"])
+    corpus = read(DEMO_PATH, metadata=["president", "party", "year"], unit="president")
     corpus.parts[0].source.name = DEMO_NAME  # rather than the path of the installation
     return corpus
 
@@ -224,6 +234,11 @@ class Corpus:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     @property
+    def unit(self) -> str | None:
+        """The column that says who was sampled, if `read` was told."""
+        return self.parts[0].unit
+
+    @property
     def identity(self) -> str:
         """A string that is equal for corpora with the same documents. Files are compared by name, size and time."""
         return json.dumps([part.identity for part in self.parts])
@@ -234,6 +249,9 @@ class Corpus:
         parts = self.parts + other.parts
         if len({part.has_language for part in parts}) > 1:
             raise InputError('one corpus has a language and the other has none: read both with language="..."')
+        if self.unit != other.unit:
+            units = " and ".join(f'"{unit}"' if unit else "none" for unit in (self.unit, other.unit))
+            raise InputError(f"the corpora have different units, {units}: read both with the same unit=")
         return Corpus(parts)
 
     def where(self, **values: Any) -> Corpus:
@@ -314,6 +332,18 @@ class Corpus:
             counts = ", ".join(f'{n:,} have no "{name.replace(LANGUAGE, "language")}"' for name, n in lacking.items())
             raise InputError(f'documents lack metadata: {counts}. One is {example}. To leave them out: missing="drop"')
 
+    def unmatched(self) -> str:
+        """For a message: which value of `where` no document has, and which there are. Reads the documents again."""
+        for part in self.parts:
+            for place, step in enumerate(part.steps):
+                if isinstance(step, Where):
+                    before = replace(part, steps=part.steps[:place])
+                    values = {value for batch in before.documents() for value in batch.frame[step.column].unique()}
+                    if values and not values & set(step.values):
+                        known = quote(in_order(values - {None}), MAX_VALUES_SHOWN)
+                        return f' with {step.column}={quote(step.values)}: the values of "{step.column}" are {known}'
+        return ""
+
     def head(self, count: int = 5) -> pd.DataFrame:
         """Show the first documents.
 
@@ -358,7 +388,7 @@ class Corpus:
                 for name, counter in values.items():
                     counter.update(dict(batch.frame[name].value_counts(name="\0count").iter_rows()))
                 progress.update(batch.share, f"{documents:,} documents")
-        self._summary.append(Summary(self.name, documents, empty, tokens, values.pop(LANGUAGE), values))
+        self._summary.append(Summary(self.name, documents, empty, tokens, values.pop(LANGUAGE), values, self.unit))
         return self._summary[0]
 
     def __str__(self) -> str:
@@ -371,6 +401,7 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         facts = [("metadata", quote(self.columns, 30) or "none"), ("documents", "not counted yet: print it to do so")]
+        facts += [("unit", self.unit)] if self.unit else []
         if self._summary:
             summary = self._summary[0]
             facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}"), *summary.facts]
@@ -387,12 +418,19 @@ class Summary:
     tokens: int
     languages: Mapping[str | None, int]
     values: Mapping[str, Mapping[str | None, int]]
+    unit: str | None = None
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """The languages, if any, and the metadata columns, with their values in words."""
+        """The languages, if any, the metadata columns with their values in words, and the unit, if any."""
         columns = [("languages", self.languages)] if set(self.languages) != {""} else []
-        return [(name, _value_counts(counts)) for name, counts in [*columns, *self.values.items()]]
+        facts = [(name, _value_counts(counts)) for name, counts in [*columns, *self.values.items()]]
+        return facts if self.unit is None else [*facts, ("unit", f"{self.unit} ({self.units:,} of them)")]
+
+    @property
+    def units(self) -> int:
+        """The number of sampled units: the values of the unit's column, or documents if no unit was named."""
+        return self.documents if self.unit is None else len(self.values[self.unit].keys() - {None})
 
     def __str__(self) -> str:
         lines = [f"Corpus of {self.name}", f"  {self.documents:,} documents, {self.tokens:,} tokens"]

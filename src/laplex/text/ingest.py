@@ -11,8 +11,9 @@ import io
 import json
 import tempfile
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,10 +26,16 @@ from laplex.runtime import storage
 from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
-from laplex.text.periods import in_order
+from laplex.text.originals import Blocks, OriginalsWriter, compress, folder_of
+from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
+from laplex.text.spelling import UNUSUAL, words_of
+from laplex.text.tokenizer import FUNCTION, LISTS
 
-LAYOUT_VERSION = 1  # of the arrays; part of the hash, so that an older cache is never misread
+Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
+Lengths = NDArray[np.int64]  # of documents
+_Matched = tuple[pl.Series, Lengths, Blocks | None]
+LAYOUT_VERSION = 2  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_PER_SPAN = 1_000_000
 
 
@@ -52,29 +59,86 @@ def _new_categories() -> pl.Categorical:
     return pl.Categorical(pl.Categories.random())
 
 
+def _extended(flags: NDArray[np.bool_], numbers: Numbers) -> NDArray[np.bool_]:
+    """Flags by word number, with room for these numbers."""
+    top = int(numbers.max())
+    return flags if top < len(flags) else np.concatenate([flags, np.zeros(max(top, len(flags)), bool)])
+
+
+class _Finisher:
+    """Replaces matches of the default tokenizer by their words (`words_of`), each different match once."""
+
+    def __init__(self, categories: pl.Categorical) -> None:
+        self._categories = categories
+        self._known = np.zeros(1 << 16, bool)
+        self._unusual = np.zeros(1 << 16, bool)
+        self._words: dict[int, Numbers] = {}  # of unusual matches
+
+    def finish(
+        self, matches: pl.Series, numbers: Numbers, lengths: Lengths, store: Callable[[pl.Series, Numbers], None]
+    ) -> tuple[Numbers, Lengths]:
+        """The numbers of the words, and the number of words of each document. `store` is called with all new words."""
+        if not len(numbers):
+            return numbers, lengths
+        self._known, self._unusual = _extended(self._known, numbers), _extended(self._unusual, numbers)
+        new = ~self._known[numbers]
+        if new.any():
+            self._learn(matches.filter(pl.Series(new)).unique(), store)
+            self._known[numbers[new]] = True
+        places = np.flatnonzero(self._unusual[numbers])
+        if not len(places):
+            return numbers, lengths
+        words = [self._words[number] for number in numbers[places].tolist()]
+        sizes = np.array([len(each) for each in words])
+        repeats = np.ones(len(numbers), np.int64)
+        repeats[places] = sizes
+        finished = np.repeat(numbers, repeats)
+        ends = np.cumsum(repeats)[places]
+        finished[np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())] = np.concatenate(words)
+        document = np.searchsorted(np.cumsum(lengths), places, "right")
+        return finished, lengths + np.bincount(document, sizes - 1, len(lengths)).astype(np.int64)
+
+    def _learn(self, matches: pl.Series, store: Callable[[pl.Series, Numbers], None]) -> None:
+        """Find the words of those among new matches that are not words as they are."""
+        texts = matches.cast(pl.String)
+        unusual = texts.str.contains(UNUSUAL)
+        numbers = matches.to_physical().filter(unusual).to_list()
+        words = [words_of(text) for text in texts.filter(unusual).to_list()]
+        if not numbers:
+            return
+        flat = pl.Series([word for each in words for word in each], dtype=pl.String).cast(self._categories)
+        physical = flat.to_physical().to_numpy()
+        store(flat, physical)
+        ends = np.cumsum([len(each) for each in words])
+        self._words.update(zip(numbers, np.split(physical, ends[:-1]), strict=True))
+        self._unusual[numbers] = True
+
+
 class _CorpusReader:
     """Reads a corpus once: writes word numbers to a file, and keeps counts and metadata."""
 
-    def __init__(self, corpus: Corpus, file: BinaryIO) -> None:
-        self.corpus, self.file = corpus, file
+    def __init__(self, corpus: Corpus, file: BinaryIO, originals: OriginalsWriter | None) -> None:
+        self.corpus, self.file, self._originals = corpus, file, originals
         self._categories = _new_categories()
         # Polars forgets the numbers of categories when the last column that uses them is deleted
         self._keep_categories = pl.Series([""], dtype=self._categories)
+        self._finisher = _Finisher(self._categories)
         self._known = np.zeros(1 << 16, bool)
         self.words: list[pl.DataFrame] = []  # "number" and "word"
         self.counts: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))  # by language
         self.lengths: list[NDArray[np.int64]] = []
         self._values = {name: pl.Series([], dtype=_new_categories()) for name in (LANGUAGE, *corpus.columns)}
+        self.tokenizers: list[dict[str, Any]] = []  # of consecutive documents
         self.documents = self.tokens = 0
 
     def read(self, threads: int, quiet: bool) -> None:
         """Read the documents of this rank, splitting batches in several threads."""
-        waiting: deque[tuple[DocumentBatch, pl.DataFrame, Future[tuple[pl.Series, NDArray[np.int64]]]]] = deque()
+        waiting: deque[tuple[DocumentBatch, CorpusPart, pl.DataFrame, Future[_Matched]]] = deque()
         rank, ranks, documents = communicator().rank, communicator().size, 0
 
         def finish() -> None:
-            batch, frame, split = waiting.popleft()
-            self._add(frame, *split.result())
+            batch, part, frame, matches = waiting.popleft()
+            self._add(part, frame, *matches.result())
             progress.update(batch.share, f"{self.documents:,} documents, {self.tokens:,} tokens")
 
         with bar("reading", quiet=quiet) as progress, ThreadPoolExecutor(threads) as pool:
@@ -83,7 +147,7 @@ class _CorpusReader:
                     # the documents are dealt to the ranks in turn
                     frame = batch.frame.gather_every(ranks, (rank - documents) % ranks) if ranks > 1 else batch.frame
                     documents += len(batch.frame)
-                    waiting.append((batch, frame, pool.submit(self._split, part, frame)))
+                    waiting.append((batch, part, frame, pool.submit(self._match, part, frame)))
                     while len(waiting) > threads + 1:
                         finish()
                 while waiting:
@@ -91,16 +155,24 @@ class _CorpusReader:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _split(self, part: CorpusPart, frame: pl.DataFrame) -> tuple[pl.Series, NDArray[np.int64]]:
-        """All words of a batch as categories, and the number of each document. Called in several threads."""
-        words = part.tokenizer.split(frame[TEXT])
+    def _match(self, part: CorpusPart, frame: pl.DataFrame) -> _Matched:
+        """All matches of a batch as categories, and the number of each document. Called in several threads."""
+        originals = None if self._originals is None else compress(frame[TEXT])
+        words = part.tokenizer.matches(frame[TEXT])
         lengths = words.list.len().to_numpy().astype(np.int64)
-        return words.explode().drop_nulls().cast(self._categories), lengths
+        return words.explode().drop_nulls().cast(self._categories), lengths, originals
 
-    def _add(self, frame: pl.DataFrame, words: pl.Series, lengths: NDArray[np.int64]) -> None:
-        """Add a batch that was split. Called in one thread, in the order of the batches."""
+    def _add(
+        self, part: CorpusPart, frame: pl.DataFrame, words: pl.Series, lengths: Lengths, originals: Blocks | None
+    ) -> None:
+        """Add a batch that was matched. Called in one thread, in the order of the batches."""
+        if self._originals is not None and originals is not None and len(frame):
+            self._originals.add(*originals)
+        self._count_documents(part, frame)
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
+        if part.tokenizer.finishes and frame[TEXT].dtype == pl.String:
+            numbers, lengths = self._finisher.finish(words, numbers, lengths, self._store_new_words)
         for name, values in self._values.items():
             values.append(frame[name].cast(values.dtype))
         languages = frame[LANGUAGE].unique().to_list()
@@ -115,12 +187,19 @@ class _CorpusReader:
         self.documents += len(lengths)
         self.tokens += len(numbers)
 
+    def _count_documents(self, part: CorpusPart, frame: pl.DataFrame) -> None:
+        """Keep how the documents are split, for those who show them: `passages.py`."""
+        rule = part.tokenizer.rule if frame[TEXT].dtype == pl.String else LISTS
+        described = {"rule": FUNCTION if callable(rule) else rule, "lowercase": part.tokenizer.lowercase}
+        if not self.tokenizers or self.tokenizers[-1] | {"documents": 0} != described | {"documents": 0}:
+            self.tokenizers.append({**described, "documents": 0})
+        self.tokenizers[-1]["documents"] += len(frame)
+
     def _store_new_words(self, words: pl.Series, numbers: NDArray[np.uint32]) -> None:
         """Keep the words of numbers that have not occurred before."""
         if not len(numbers):
             return
-        if (top := int(numbers.max())) >= len(self._known):
-            self._known = np.concatenate([self._known, np.zeros(max(top, len(self._known)), bool)])
+        self._known = _extended(self._known, numbers)
         new = ~self._known[numbers]
         if new.any():
             unique = words.filter(pl.Series(new)).unique()
@@ -136,7 +215,8 @@ class _CorpusReader:
                 documents = f"{name} has {self.documents:,} documents, but no word in any of them"
                 raise InputError(f"{documents}: check text= and tokenizer=")
             filtered = any(part.steps or part.drop_missing for part in self.corpus.parts)
-            raise InputError(f"{name} has no documents" + (" left after where= or missing=" if filtered else ""))
+            reason = self.corpus.unmatched() or (" left after where= or missing=" if filtered else "")
+            raise InputError(f"{name} has no documents{reason}")
         if not tokens.all():
             empty = ", ".join(map(str, np.flatnonzero(tokens == 0)))
             raise InputError(f"there is no text for rank {empty} of {len(tokens)}: start fewer processes")
@@ -165,16 +245,22 @@ class _CorpusReader:
         return pl.concat(parts).group_by("word", maintain_order=True).agg(pl.col("count").sum())
 
 
-def build(corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, quiet: bool) -> None:
-    """Read a corpus and save its tokens to a folder, whose name has the key of `cache_key`."""
+def build(
+    corpus: Corpus, settings: dict[str, Any], folder: Path, threads: int, quiet: bool, originals: bool = False
+) -> None:
+    """Read a corpus and save its tokens to a folder, whose name has the key of `cache_key`, and perhaps its text."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder.parent) as file:  # has no name: a kill leaves nothing
-            reader = _CorpusReader(corpus, file)
+        with ExitStack() as stack:  # of files without names, so that a kill leaves nothing
+            file, texts = (stack.enter_context(tempfile.TemporaryFile(dir=folder.parent)) for _ in range(2))
+            writer = OriginalsWriter(texts) if originals else None
+            reader = _CorpusReader(corpus, file, writer)
             reader.read(threads, quiet)
             if cache_key(corpus, settings) not in folder.name:
                 raise InputError(f"{corpus.name} changed while it was being read: run again when nothing writes to it")
             reader.check_text()
+            if writer is not None:
+                writer.save(folder_of(folder))
             _write(settings, folder, reader)
     except OSError as error:
         raise StorageError(
@@ -210,6 +296,9 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "columns": list(reader.corpus.columns),
         "languages": languages,
         "sources": reader.corpus.sources,
+        "unit": reader.corpus.unit,
+        "tokenizers": reader.tokenizers,
+        "periods": {step.name: step.column for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }

@@ -38,10 +38,15 @@ def in_order(values: Iterable[str]) -> list[str]:
     return names if None in numbers else [name for _, name in sorted(zip(numbers, names))]
 
 
+def are_periods(values: Iterable[str]) -> bool:
+    """Whether values are all periods of time: years, months or days."""
+    return all(map(_PERIOD.fullmatch, values))
+
+
 def have_order(values: Iterable[str]) -> bool:
     """Whether values have an order of their own, being all numbers or all periods of time."""
     values = list(values)
-    return all(_number(value) is not None for value in values) or all(map(_PERIOD.fullmatch, values))
+    return all(_number(value) is not None for value in values) or are_periods(values)
 
 
 def positions(values: Sequence[str]) -> NDArray[np.float64] | None:

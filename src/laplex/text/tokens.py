@@ -23,7 +23,9 @@ from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
-from laplex.text.periods import in_order
+from laplex.text.originals import Originals, folder_of
+from laplex.text.periods import are_periods, in_order
+from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary
 
 
@@ -61,6 +63,7 @@ class Tokens:
         languages: (M) int32. The language of each document, an index into `vocabularies`.
         vocabularies: The vocabulary of each language.
         columns: The names of the metadata columns.
+        unit: The column that says who was sampled, or None if `lx.read` was not told.
         folder: The folder that the arrays are in.
         digest: The hash of all arrays.
 
@@ -74,6 +77,7 @@ class Tokens:
     def __init__(self, saved: storage.Saved) -> None:
         arrays, self.settings = saved.arrays, saved.settings
         self.folder, self.digest = saved.folder, saved.digest
+        self._originals: Originals | None = None
 
         def texts(name: str) -> list[str]:
             return storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"])
@@ -83,6 +87,7 @@ class Tokens:
             self.offsets: NDArray[np.int64] = arrays["offsets"]
             self.languages: NDArray[np.int32] = arrays["languages"]
             self.columns: tuple[str, ...] = tuple(self.settings["columns"])
+            self.unit: str | None = self.settings.get("unit")
             self._codes = {name: arrays[f"codes/{name}"] for name in self.columns}
             self._values = {name: texts(f"values/{name}") for name in self.columns}
             self.vocabularies = tuple(
@@ -98,6 +103,10 @@ class Tokens:
         languages = [vocabulary.language for vocabulary in self.vocabularies]
         if not all(isinstance(name, str) for name in (*self.columns, *languages)) or not languages:
             raise ValueError("a name of a column or a language")
+        if self.unit is not None and self.unit not in self.columns:
+            raise ValueError("the name of the unit")
+        if not isinstance(self.settings.get("periods", {}), dict):
+            raise ValueError("which columns are periods")
         int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
         if self.ids.ndim != 1 or self.ids.dtype != int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
             raise ValueError("the type of the ids or of the offsets")
@@ -134,6 +143,49 @@ class Tokens:
         """
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
+    def text(self, index: int) -> str:
+        """The text of one document as it was written, with case and punctuation.
+
+        Args:
+            index: The number of the document, from 0.
+
+        Returns:
+            The text. If the corpus has lists of words instead of texts: the words of the vocabulary, with spaces.
+
+        Example:
+            >>> import laplex as lx
+            >>> Tokens.of(lx.read([{"text": "Hello, World!"}]), min_count=1, quiet=True).text(0)
+            'Hello, World!'
+        """
+        text = self.texts([index])[0]
+        return self.joined_words(index) if text is None else text
+
+    def texts(self, documents: Sequence[int] | NDArray[np.int64]) -> list[str | None]:
+        """The texts of several documents as they were written, None for those that were lists of words."""
+        numbers = np.asarray(documents, np.int64)
+        if ((numbers < 0) | (numbers >= self.documents)).any():
+            raise InputError(
+                f"there is no document {numbers[(numbers < 0) | (numbers >= self.documents)][0]}: they are "
+                f"numbered from 0 to {self.documents - 1:,}"
+            )
+        if self._originals is None:
+            self._originals = self._open_originals()
+        return self._originals.texts(numbers)
+
+    def joined_words(self, index: int) -> str:
+        """The words of a document that are in the vocabulary, with spaces between them."""
+        words = self.vocabularies[self.languages[index]].words
+        return " ".join(words[i] for i in self.document(index).tolist())
+
+    def _open_originals(self) -> Originals:
+        folder = folder_of(self.folder)
+        if not self.folder.name.startswith("tokens-") or not storage.exists(folder):
+            raise InputError(
+                f'the text of these documents was not kept beside their tokens in "{self.folder}": read it again with '
+                "lx.Tokens.of(corpus, ...), without originals=False or --no-originals"
+            )
+        return Originals(storage.load(folder, "originals"), self.documents)
+
     def values(self, column: str) -> list[str]:
         """The values of a metadata column.
 
@@ -163,6 +215,34 @@ class Tokens:
         if column not in self._values:
             raise InputError(f'there is no column "{column}"; the columns read are: {quote(self.columns, 30)}')
         return column
+
+    def determining_columns(self, column: str) -> list[str]:
+        """The columns that decide another: each of their values has one value of it only, as a senator has one party.
+
+        A column with hardly fewer values than there are documents says nothing about who speaks, nor does one that is
+        the same thing under another name, nor a date about the period that it falls into.
+
+        Args:
+            column: The column that is decided.
+
+        Returns:
+            The names of the others, those with the fewest values first.
+
+        Example:
+            lx.Tokens.of(speeches).determining_columns("party")
+        """
+        label, size = self.codes(column).astype(np.int64), len(self.values(column))
+        time, source = are_periods(self.values(column)), self.settings.get("periods", {}).get(column)
+        determining = []
+        for other in self.columns:
+            values = self.values(other)
+            if other in (column, source) or (time and are_periods(values)):
+                continue
+            if size < len(values) <= self.documents // 2:
+                cells = np.unique(self.codes(other) * np.int64(size) + label)
+                if len(cells) == len(np.unique(cells // size)):
+                    determining.append((len(values), other))
+        return [name for _, name in sorted(determining)]
 
     def slices(self, columns: Sequence[str]) -> Slices:
         """The combinations of values of some columns that occur, in any rank.
@@ -229,6 +309,7 @@ class Tokens:
         keep: Collection[str] = (),
         cache: str | os.PathLike[str] | None = None,
         threads: int | None = None,
+        originals: bool = True,
         quiet: bool = False,
     ) -> Tokens:
         """Tokenize and count a corpus, or load it from the cache if neither it nor the settings have changed.
@@ -240,6 +321,7 @@ class Tokens:
             keep: Words that enter a vocabulary however rare they are.
             cache: The cache folder; by default $LAPLEX_CACHE, or the user's cache folder.
             threads: The number of threads, by default one per core.
+            originals: Keep a compressed copy of the text, with which passages are shown as they were written.
             quiet: Show no progress.
 
         Returns:
@@ -255,14 +337,18 @@ class Tokens:
         min_count = check_int("min_count", min_count)
         max_words = None if max_words is None else check_int("max_words", max_words)
         threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
-        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(keep)}
+        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(map(compose, keep))}
         key = cache_key(corpus, settings)
         part = f"-{communicator().rank}-of-{communicator().size}" if communicator().size > 1 else ""
         communicator().check_equal("the hash of the corpus", key)
         folder = Path(cache or cache_folder()) / f"tokens-{key}{part}"
-        if communicator().allreduce(np.array([int(storage.exists(folder))]))[0] == communicator().size:
+        complete = storage.exists(folder) and (not originals or storage.exists(folder_of(folder)))
+        if communicator().allreduce(np.array([int(complete)]))[0] == communicator().size:
             try:
                 tokens = cls(storage.load(folder, "tokens"))
+                if originals:
+                    tokens._open_originals()
+                    storage.clear_up(folder_of(folder))
                 storage.clear_up(folder)
                 say(f"{tokens._sizes}, as read before", quiet=quiet)
                 return tokens
@@ -271,7 +357,7 @@ class Tokens:
                     raise  # reading again is a collective operation
                 say(f"{error}; the text is read again", quiet=quiet)
         started = time.monotonic()
-        build(corpus, settings, folder, threads, quiet)
+        build(corpus, settings, folder, threads, quiet, originals)
         tokens = cls(storage.load(folder, "tokens"))
         words = tokens.settings["words_read"] - sum(map(len, tokens.vocabularies))
         read = tokens.settings["tokens_read"]
