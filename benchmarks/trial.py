@@ -22,7 +22,7 @@ from laplex.inference.permutations import (
 )
 from laplex.inference.score_test import formula_p, group_scores
 from laplex.inference.scores import ScorePass, ScoreTable
-from laplex.inference.testing import adjust_p
+from laplex.inference.testing import CHEAP_OPERATIONS, adjust_p
 from laplex.inference.units import Options, Units, gather
 
 BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
@@ -123,7 +123,8 @@ def both_p(table: ScoreTable, permutations: Permutations, design: Design) -> tup
     for last in (FIRST_DRAWS, 9_999, MOST_DRAWS):
         exceeding += permutations.exceedances(residuals, design, table.word, draws, last)
         draws = last
-        if exceeding >= ENOUGH_EXCEEDANCES:
+        too_many = 20.0 * draws * residuals.residual.size > CHEAP_OPERATIONS
+        if exceeding >= ENOUGH_EXCEEDANCES or too_many:
             break
     return (exceeding + 1) / (draws + 1), formula_p(residuals, design)
 
