@@ -17,7 +17,7 @@ n occurrences, N sampled positions, V words, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,11 @@ class Occurrences:
     position: Ints  # (n) in the document
     context: NDArray[np.int32]  # (n, 2 window) the words around it, or −1
     weight: Singles  # (n, 2 window) 1 − σ, or 0
+
+    def of(self, word: int) -> Occurrences:
+        """Those of one word."""
+        mine = self.word == word
+        return Occurrences(*(getattr(self, field.name)[mine] for field in fields(self)))
 
 
 def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> Occurrences:
@@ -138,7 +143,7 @@ def _background(text: ScorePass, word: int) -> tuple[NDArray[np.int32], Singles,
     """The context words (N, 2 window) of the sampled positions, σ of the word there (N), and the unit of each (N)."""
     contexts = text.contexts
     sigma = expit(contexts @ text.rho[word]).astype(np.float32)
-    return text.context_words(), sigma, np.repeat(np.arange(len(text.units)), np.diff(text.context_start))
+    return text.context_words, sigma, np.repeat(np.arange(len(text.units)), np.diff(text.context_start))
 
 
 def _excess(here: _Counts, around: _Counts, group: Ints, cluster: Ints) -> tuple[Floats, Floats]:

@@ -121,6 +121,7 @@ class ScorePass(TextPass):
         self.units, self.cells = sort_into_cells(units, options.seed)
         super().__init__(tokens, self.units.documents, self.units.start, pooled, language, options)
         self.ids, self.quiet, self.seed = np.asarray(ids, np.int64), options.quiet, options.seed
+        self.vocabulary = tokens.vocabularies[language]
         self.rho = pad(pooled.take(list(ids), language, 0))
         self.find_units()
         self._sample_background(tokens.vocabularies[language].counts)
@@ -155,6 +156,7 @@ class ScorePass(TextPass):
         if len(self.contexts):
             read(self.context_start, self.contexts)
 
+    @cached_property
     def context_words(self) -> NDArray[np.int32]:
         """(N, 2 window) The words around the sampled positions of the background, −1 where there are fewer."""
         text, counts = self.text, np.zeros(len(self.units), np.int64)
@@ -178,10 +180,12 @@ class ScorePass(TextPass):
         occurrences = np.bincount(cell, self.count, shape[0] * shape[1]).astype(np.int64)
         return occurrences.reshape(shape), units.reshape(shape)
 
-    def cluster_counts(self) -> Ints:
-        """(n) In how many clusters each word occurs."""
+    def cluster_counts(self, labels: Sequence[int] | None = None) -> Ints:
+        """(n) In how many clusters each word occurs, at some labels or at any."""
         size = int(self.units.cluster.max()) + 1
-        cells = np.unique(self._pair_words() * size + self.units.cluster[self.unit])
+        inside = np.isin(self.units.label, np.arange(len(self.units.labels)) if labels is None else list(labels))
+        pairs = inside[self.unit]
+        cells = np.unique(self._pair_words()[pairs] * size + self.units.cluster[self.unit[pairs]])
         return np.bincount(cells // size, minlength=len(self.ids))
 
     def _pair_words(self) -> Ints:
