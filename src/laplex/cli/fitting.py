@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame
+from laplex.cli.app import Csv, Plot, Quiet, answer, command, show
 from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, Unit, show_summary
 from laplex.errors import InputError
 from laplex.fitting.estimation import DivergedError
 from laplex.fitting.grid import Values
+from laplex.inference.findings import find_changes
 from laplex.model import likelihoods
 from laplex.runtime.distributed import communicator
 from laplex.text.tokens import Tokens
@@ -239,16 +240,42 @@ def _strengths(values: str) -> list[float] | Literal["auto"]:
 def demo(
     out: Annotated[Path, Option(help="The folder to save the model in.")] = Path("demo.laplex"), quiet: Quiet = False
 ) -> None:
-    """Fit the built-in State of the Union addresses by party and period, and show the words that differ most."""
-    corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
+    """Fit the built-in State of the Union addresses through time, and show words whose use has changed.
+
+    Presidents are the sampled units: a change counts if it would be found with other presidents as well.
+    """
+    corpus = lx.demo().periods("year", every="40y", start=1781)
     show_summary(corpus.summary(quiet=quiet))
-    prior = lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
-    model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
+    model = lx.Model(vary=["period"], prior=lx.Ridge(1.0) + lx.Chain("period", 100.0))
     fitted = lx.fit(model, corpus, min_count=10, epochs=10, quiet=quiet)
-    show("Words that the parties use most differently")
-    show_frame(fitted.contrast("party", top=15, min_count=50))
     fitted.save(out)
     show(f"{fitted!r}, saved in {out}")
+    _show_changes(fitted, "period", "president", quiet)
     page = out.with_suffix(".html")
     lx.report(fitted, page, title="State of the Union", quiet=quiet)
-    show(f"a report is in {page}")
+    show(f"\nA report is in {page}. To look around: laplex explore {out}")
+
+
+def _show_changes(fitted: lx.Embeddings, column: str, unit: str, quiet: bool) -> None:
+    """The five surest changes of use, each with what the word is found with, and a passage of either half."""
+    options = lx.inference.Options(cluster=unit, min_clusters=5, quiet=quiet)
+    ignored = lx.lexicons.stop_words("en")
+    found = find_changes(fitted, column, options, ignored).table(interval=options.interval, level=0.1, exclude=ignored)
+    show(
+        f"\n{int(found['holds'].sum()):,} of {len(found):,} words that enough {unit}s use have changed their contexts "
+        "(at most 10% of these by chance). The five largest changes that are sure:"
+    )
+    shown = found[found["holds"] & (found["context"] != "") & (found["context_against"] != "")].head(5)
+    for number, row in enumerate(shown.to_dict("records"), 1):
+        explained = fitted.explain(str(row["word"]), column, cluster=unit, passages=1, quiet=True)
+        size = f"{row['estimate']:.1f} ({row['lower']:.1f} to {row['upper']:.1f})"
+        least = 1 / (row["permutations"] + 1)
+        p = f"p < {least:.2g}" if row["p"] <= least else f"p = {row['p']:.2g}"
+        users = f"{row['units']} and {row['units_against']} {unit}s"
+        show(f"\n{number}. {row['word']}: {size}, {p}, adjusted {row['p_adjusted']:.2g}, {users}")
+        for side, context in zip(explained.values, (row["context"], row["context_against"])):
+            show(f"   {side}, with: {context}")
+            mine = explained.passages[explained.passages["value"] == side]
+            for passage in mine.to_dict("records"):
+                text = f"… {passage['before']}{passage['word']}{passage['after']} …"
+                show(f"      “{text}” ({passage[unit]}, {passage['year']})")

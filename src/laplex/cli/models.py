@@ -150,6 +150,55 @@ def drift(
     answer(lx.load(model).drift(words=word, **options), csv, plot, draw)
 
 
+@command("laplex explain speeches.laplex war party --value D --value R", column_options=True)
+def explain(
+    model: SavedModel,
+    word: Annotated[str, Argument(help="A word.")],
+    column: Annotated[str, Argument(help="The column whose values are compared.")],
+    slice: Slice = None,
+    value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for a second one.")] = None,
+    top: Annotated[int, Option(help="The number of context words to show.")] = 15,
+    passages: Annotated[int, Option(help="The number of passages to show for each group.")] = 3,
+    interval: Annotated[float, Option(help="The coverage of intervals in repeated samples.")] = 0.9,
+    cluster: Cluster = None,
+    language: Language = None,
+    csv: Csv = None,
+) -> None:
+    """Show which context words and passages make a word differ between two groups."""
+    options = {"interval": interval, "cluster": cluster, "language": language}
+    found = lx.load(model).explain(word, column, values=value, at=only_columns(slice), passages=passages, **options)
+    show_frame(found.context.head(top))
+    show_passages(found.passages)
+    if csv is not None:
+        write_csv(found.context, csv)
+
+
+@command("laplex passages speeches.laplex health --party D", column_options=True)
+def passages(
+    model: SavedModel,
+    words: Words,
+    top: Annotated[int, Option(help="The number of passages to show.")] = 10,
+    language: Language = None,
+    csv: Csv = None,
+) -> None:
+    """Show typical passages with a word, in the original text."""
+    chosen, where = split_options(words)
+    if len(chosen) != 1:
+        raise InputError(f"passages takes one word, not {len(chosen)}")
+    frame = lx.load(model).passages(chosen[0], at=where, top=top, language=language)
+    show_passages(frame)
+    if csv is not None:
+        write_csv(frame, csv)
+
+
+def show_passages(frame: pd.DataFrame) -> None:
+    """Print passages as sentences, each with the metadata of its document."""
+    for row in frame.to_dict("records"):
+        metadata = [str(row[name]) for name in row if name not in ("value", "before", "word", "after", "document")]
+        label = f"{row['value']}: " if "value" in row else ""
+        show(f"{label}… {row['before']}{row['word']}{row['after']} … ({', '.join(metadata)})")
+
+
 @command("laplex trajectory speeches.laplex health --to tax", column_options=True)
 def trajectory(
     model: SavedModel,

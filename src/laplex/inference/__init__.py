@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from laplex.inference.contexts import pooled
     from laplex.inference.cosines import neighbors, project, similarity
     from laplex.inference.differences import contrast, distance, drift
+    from laplex.inference.explanations import Explanation, explain, passages
     from laplex.inference.posteriors import Joint, Posterior, posterior
     from laplex.inference.units import Options
 
@@ -24,11 +25,23 @@ _MODULES = {
     "contexts": ["pooled"],
     "cosines": ["neighbors", "project", "similarity"],
     "differences": ["contrast", "distance", "drift"],
+    "explanations": ["Explanation", "explain", "passages"],
     "posteriors": ["Joint", "Posterior", "posterior"],
     "units": ["Options"],
 }
-__all__ = ["Joint", "Options", "Posterior", "contrast", "distance", "drift", "joined_words", "neighbors", "pooled"]
-__all__ += ["posterior", "project", "similarity"]
+__all__ = [
+    "Explanation",
+    "Joint",
+    "Options",
+    "Posterior",
+    "contrast",
+    "distance",
+    "drift",
+    "joined_words",
+    "neighbors",
+    "pooled",
+]
+__all__ += ["explain", "passages", "posterior", "project", "similarity"]
 
 
 def __getattr__(name: str) -> Any:

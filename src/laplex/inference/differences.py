@@ -23,11 +23,12 @@ from laplex.inference.permutations import Difference, Permutations, Trend
 from laplex.inference.score_test import difference_effect, trend_effect
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import Finding, WordTest, adjust_p, run_tests
-from laplex.inference.units import Floats, Ints, Options, gather, warn_of_speakers
+from laplex.inference.units import Floats, Ints, Options, Units, gather, warn_of_speakers
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import compared_values
 from laplex.runtime.display import say
 from laplex.text.periods import positions
+from laplex.text.tokens import Tokens
 
 MAX_VALUES_ON_LINE = 24  # values that drift keeps apart; of more, neighbors are taken together
 ORDERS = {"evidence": ["p", "lower", "estimate", "word"], "estimate": ["lower", "estimate", "word"]}
@@ -205,17 +206,8 @@ def drift(
         drift(fitted, "year", cluster="senator")
     """
     request = Request(fitted, column, options, words, permutations, rank, top)
-    units = request.units
-    present, label = np.unique(units.label, return_inverse=True)
-    values = [units.labels[i] for i in present]
-    line = positions_on_line(fitted, column, values)
-    x = (line - line[0]) / (line[-1] - line[0]) - 0.5
     warn_of_speakers(request.tokens, request.options.cluster, [column])
-    lengths = np.diff(request.tokens.offsets)[units.documents]
-    sizes = np.bincount(np.repeat(label, np.diff(units.start)), lengths).astype(np.int64)
-    bins = _bins(sizes)
-    x = np.bincount(bins, sizes * x) / np.bincount(bins, sizes)
-    request.units = units = units.relabel(bins[label], [str(number) for number in range(len(x))])
+    request.units, x, ends = units_on_line(fitted, request.units, column, request.tokens)
     text = request.read(pooled)
     n, clusters = text.counts()[0].sum(1), text.cluster_counts()
     tested = request.enough(n, clusters)
@@ -224,7 +216,22 @@ def drift(
     draws = request.permute(groups, [request.options.seed, 7])
     test = WordTest(tested, groups, Trend(x), partial(trend_effect, x=x), draws)
     (findings,) = run_tests(text, [test], request.permutations)
-    return request.ranked([request.table(f"{values[0]} – {values[-1]}", findings, n, clusters)])
+    return request.ranked([request.table(" – ".join(ends), findings, n, clusters)])
+
+
+def units_on_line(
+    fitted: Embeddings, units: Units, column: str, tokens: Tokens
+) -> tuple[Units, Floats, tuple[str, str]]:
+    """Units with labels that stand at numbers x from −½ to ½, these numbers, and the first and the last value."""
+    present, label = np.unique(units.label, return_inverse=True)
+    values = [units.labels[i] for i in present]
+    line = positions_on_line(fitted, column, values)
+    x = (line - line[0]) / (line[-1] - line[0]) - 0.5
+    lengths = np.diff(tokens.offsets)[units.documents]
+    sizes = np.bincount(np.repeat(label, np.diff(units.start)), lengths).astype(np.int64)
+    bins = _bins(sizes)
+    x = np.bincount(bins, sizes * x) / np.bincount(bins, sizes)
+    return units.relabel(bins[label], [str(number) for number in range(len(x))]), x, (values[0], values[-1])
 
 
 def positions_on_line(fitted: Embeddings, column: str, values: list[str]) -> Floats:

@@ -1,171 +1,223 @@
-"""What a difference is made of: the context words that contribute to it, and the occurrences that carry it.
+"""Explanations: which context words and which passages make a word differ between two groups, and typical passages.
 
-What is tested is the squared length of u = U_1/τ_1 − U_2/τ_2 in the metric of (Σ + κI)⁻¹ (`score_test.py`). With
-v = (Σ + κI)⁻¹ u, the direction of the difference, and since every context h is a sum of context vectors α_c, it is a
-sum over context words c:
-
-    u·v = Σ_c (α_c·v) (x_1c − x_2c)    x_gc = Σ (1−σ) n_c / τ_g − Σ σ n_c / W_g
-
-n_c is how often c is in the window, the first sum over the occurrences of the word in group g, the second over sampled
-positions of its background: x_gc is how much more of c there is around the word than the pooled fit expects. So the
-contributions of all context words add up to what is tested, and a group has those with more of c around the word.
-
-An occurrence carries the difference by v·(h − h̄), h̄ the mean of its group.
-n occurrences, N sampled positions, V words, D dimensions.
+The numbers are those of `decomposition.py`; passages are shown in the original text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import expit
+import pandas as pd
 
-from laplex.inference import kernels
-from laplex.inference.score_test import group_scores
-from laplex.inference.scores import ScorePass, ScoreTable
-from laplex.inference.units import Floats, Ints
+from laplex.embeddings import Embeddings
+from laplex.errors import InputError, check_int, quote
+from laplex.fitting.provenance import tokens_of
+from laplex.inference.contexts import label_free
+from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
+from laplex.inference.scores import ScorePass
+from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile
+from laplex.runtime.display import card
+from laplex.text.passages import passages_at
+from laplex.text.periods import positions
+from laplex.text.tokens import Tokens
 
-Singles = NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class Occurrences:
-    """Where words stand, and what is around them."""
-
-    word: Ints  # (n) its number among those asked for
-    unit: Ints  # (n)
-    document: Ints  # (n)
-    position: Ints  # (n) in the document
-    context: NDArray[np.int32]  # (n, 2 window) the words around it, or −1
-    weight: Singles  # (n, 2 window) 1 − σ, or 0
-
-    def of(self, word: int) -> Occurrences:
-        """Those of one word."""
-        mine = self.word == word
-        return Occurrences(*(getattr(self, field.name)[mine] for field in fields(self)))
-
-
-def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> Occurrences:
-    """All occurrences of some words of a pass, after subsampling."""
-    place, rho, width = text.places(text.ids[list(chosen)]), text.rho[list(chosen)], 2 * text.text.window
-    number = np.zeros(len(text.pieces), np.int64)
-    none = np.empty((0, 4), np.int64), np.empty((0, width), np.float32), np.empty((0, width), np.int32)
-
-    def read(
-        piece: int, first: int, last: int, kept: NDArray[np.int32], count: Ints, *arrays: NDArray[np.generic]
-    ) -> None:
-        positions = np.empty(len(kept), np.int64)
-        kernels.read_occurrences(text.lanes, text.text, place, rho, first, last, kept, positions, count, *arrays)
-
-    text.each_piece(
-        lambda thread, piece, first, last, kept: read(piece, first, last, kept, number[piece : piece + 1], *none)
-    )
-    start = np.concatenate([[0], np.cumsum(number)])
-    where, weight = np.empty((start[-1], 4), np.int64), np.zeros((start[-1], width), np.float32)
-    context = np.full((start[-1], width), -1, np.int32)
-
-    def write(thread: int, piece: int, first: int, last: int, kept: NDArray[np.int32]) -> None:
-        rows = slice(start[piece], start[piece + 1])
-        if number[piece]:
-            read(piece, first, last, kept, np.zeros(1, np.int64), where[rows], weight[rows], context[rows])
-
-    text.each_piece(write)
-    word, unit, document, position = np.ascontiguousarray(where.T)
-    return Occurrences(word, unit, document, position, context, weight)
+CONTEXT_COLUMNS = ["word", "value", "contribution", "lower", "upper", "uses", "uses_other"]
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
-    """The contributions of all context words to the difference of a word between two groups."""
+class Explanation:
+    """What a difference between two groups is made of.
 
-    direction: Floats  # (D) v
-    contribution: Floats  # (V)
-    error: Floats  # (V) its standard error by cluster, given v
-    excess: Floats  # (V) x_1c − x_2c
-    count: Ints  # (2, V) how often each is around the word
-    typicality: Floats  # (n) v·(h − h̄) of each occurrence
-    group: Ints  # (n) of each occurrence: 0, 1, or −1 for neither
-
-
-def decompose(text: ScorePass, table: ScoreTable, found: Occurrences, groups: Sequence[Sequence[int]]) -> Decomposition:
-    """Take the difference of a word between two groups of labels apart; `found` are its occurrences alone."""
-    scores = group_scores(table, groups)
-    assert scores is not None
-    tau = scores.share * scores.tau.sum()
-    direction = (scores.score[0] / tau[0] - scores.score[1] / tau[1]) @ scores.test_metric @ scores.test_metric.T
-    group = np.full(len(text.units.labels), -1)
-    for number, labels in enumerate(groups):
-        group[list(labels)] = number
-    group_of_unit = group[text.units.label]
-    size = len(text.text.keep)
-    sums_window = text.text.sums_window
-    weight = found.weight.max(1) if sums_window else found.weight.sum(1)
-    here = _Counts.of(found.unit, found.context, found.weight, weight, len(text.units), size)
-    words, sigma, unit = _background(text, table.word)
-    shares = np.where(words >= 0, sigma[:, None], 0.0).astype(np.float32)
-    around = _Counts.of(unit, words, shares, sigma, len(text.units), size)
-    excess, error = _excess(here, around, group_of_unit, text.units.cluster)
-    along = text.text.alpha[:, : text.dimensions] @ direction
-    inside = found.context >= 0
-    height = np.where(inside, along[found.context], 0.0)
-    height = height.sum(1) if sums_window else height.sum(1) / np.maximum(inside.sum(1), 1)
-    of_occurrence = group_of_unit[found.unit]
-    mean = [height[of_occurrence == number].mean() for number in (0, 1)]
-    count = [np.bincount(found.context[(of_occurrence == g)[:, None] & inside], minlength=size) for g in (0, 1)]
-    return Decomposition(
-        *(direction, along * excess, abs(along) * error, excess, np.array(count)),
-        *(np.where(of_occurrence < 0, np.nan, height - np.array([*mean, 0.0])[of_occurrence]), of_occurrence),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """How often context words are around some positions, by unit."""
-
-    words: sparse.csr_array  # (U, V)
-    total: Floats  # (U)
-
-    @classmethod
-    def of(
-        cls, unit: Ints, words: NDArray[np.int32], weights: Singles, weight: Singles, units: int, size: int
-    ) -> _Counts:
-        inside = words >= 0
-        rows = np.broadcast_to(unit[:, None], words.shape)[inside]
-        counts = sparse.csr_array((weights[inside].astype(np.float64), (rows, words[inside])), shape=(units, size))
-        return cls(counts, np.bincount(unit, weight, units).astype(np.float64))
-
-
-def _background(text: ScorePass, word: int) -> tuple[NDArray[np.int32], Singles, Ints]:
-    """The context words (N, 2 window) of the sampled positions, σ of the word there (N), and the unit of each (N)."""
-    contexts = text.contexts
-    sigma = expit(contexts @ text.rho[word]).astype(np.float32)
-    return text.context_words, sigma, np.repeat(np.arange(len(text.units)), np.diff(text.context_start))
-
-
-def _excess(here: _Counts, around: _Counts, group: Ints, cluster: Ints) -> tuple[Floats, Floats]:
-    """(V) x_1c − x_2c, and its standard error by cluster.
-
-    A cluster adds Z_c = Σ ± (n_c/τ − b_c/W) to it; its influence is what is left of Z when its share in τ times the
-    mean of n, and its share in W times the mean of b, are taken out.
+    Attributes:
+        word: The word.
+        column: The column whose values are compared.
+        values: The two groups.
+        total: What is tested: the sum of all contributions.
+        context: A row for each context word. "value" is the group in which it is found around the word more often than
+            the background there leads one to expect, "contribution" its part of the total with an interval by unit, and
+            "uses" and "uses_other" how often it is around the word in that group, and in the other.
+        passages: The passages that carry the difference, the most typical of each group first, in the original text:
+            "value", "before", "word" and "after", the document's number and its metadata.
     """
-    terms, means, shares = [], [], []
-    for number, sign in ((0, 1.0), (1, -1.0)):
-        mine = np.flatnonzero(group == number)
-        for counts, side in ((here, sign), (around, -sign)):
-            total = counts.total[mine].sum()
-            scaled = np.where(group == number, side / total, 0.0)
-            terms.append(sparse.diags_array(scaled) @ counts.words)
-            means.append(np.asarray(counts.words[mine].sum(0)) / total)
-            shares.append(scaled * counts.total)
-    unit_terms = (terms[0] + terms[1] + terms[2] + terms[3]).tocsr()
-    names, place = np.unique(cluster, return_inverse=True)
-    membership = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=(len(names), len(place)))
-    z, leverage = (membership @ unit_terms).tocsr(), membership @ np.array(shares).T  # (K, V), (K, 4)
-    q = np.array(means)  # (4, V)
-    square = np.asarray(z.power(2).sum(0)) - 2 * (q * (z.T @ leverage).T).sum(0)
-    square += (q * (leverage.T @ leverage @ q)).sum(0)
-    return np.asarray(z.sum(0)), np.sqrt(np.maximum(square, 0.0))
+
+    word: str
+    column: str
+    values: tuple[str, str]
+    total: float
+    context: pd.DataFrame
+    passages: pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        rows: list[list[str]] = []
+        for value in self.values:
+            words = self.context.loc[self.context["value"] == value, "word"].astype(str).tolist()
+            rows.append([value, ", ".join(words[:8])])
+        shown = [[str(row.value), f"… {row.before}{row.word}{row.after} …"] for row in self.passages.itertuples()]
+        title = f"“{self.word}” by {self.column}: {' and '.join(self.values)}"
+        return card(title, [], [self.column, "around the word, more than elsewhere"], [*rows, *shown])
+
+
+def explain(
+    fitted: Embeddings,
+    word: str,
+    column: str,
+    *,
+    values: Sequence[Any] | None = None,
+    at: Mapping[str, Any] | None = None,
+    passages: int = 3,
+    **options: Any,
+) -> Explanation:
+    """Take the difference of a word between two groups apart, into context words and passages.
+
+    Args:
+        fitted: The model.
+        word: The word.
+        column: The column whose values are compared.
+        values: Two values, or one, which is compared with all others. By default both values of a column that has two,
+            and the earlier and the later half of one that has an order.
+        at: Values of other columns, to which the text is restricted.
+        passages: How many passages are shown for each group.
+        **options: Those of `Options`, such as `cluster` and `interval`.
+
+    Returns:
+        The explanation, with a table of context words and a table of passages.
+
+    Example:
+        explain(fitted, "war", "party", values=["Democratic", "Republican"]).context
+    """
+    shared, _ = Options.split(options)
+    tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
+    passages = check_int("passages", passages, 0)
+    units = gather(tokens, column, shared.cluster, language, at or {})
+    names, groups = _sides(fitted, column, units, values)
+    number = fitted.id(word, language)
+    free = label_free(fitted, tokens, None, shared.quiet)
+    text = ScorePass(tokens, units, free, [number], language, shared)
+    counts = text.counts()[0][0]
+    for name, group in zip(names, groups):
+        if not counts[list(group)].sum():
+            raise InputError(f'"{word}" does not occur where {column} is {name}: there is nothing to compare')
+    table = next(text.run([0], lambda table: table))
+    found = read_occurrences(text, [0])
+    parts = decompose(text, table, found, groups)
+    spelled = tokens.vocabularies[language].words
+    context = _context_table(parts, spelled, names, interval_quantile(shared.interval))
+    carried = _passages(tokens, found, parts, names, passages)
+    return Explanation(spelled[number], column, names, float(parts.contribution.sum()), context, carried)
+
+
+def _sides(
+    fitted: Embeddings, column: str, units: Units, values: Sequence[Any] | None
+) -> tuple[tuple[str, str], tuple[list[int], list[int]]]:
+    """The names of the two groups, and their labels."""
+    present = np.unique(units.label).tolist()
+    known = [units.labels[label] for label in present]
+    if values is None and len(known) > 2:
+        line = positions(known)
+        if line is None and column in fitted.columns and fitted.ordered(column):
+            line = np.arange(len(known), dtype=np.float64)
+        if line is None:
+            raise InputError(f'"{column}" has {len(known)} values: name one or two of {quote(known, 12)} by values=')
+        early = line < (line[0] + line[-1]) / 2
+        halves = [np.flatnonzero(early), np.flatnonzero(~early)]
+        ends = [(known[half[0]], known[half[-1]]) for half in halves]
+        names = [one if one == two else f"{one} to {two}" for one, two in ends]
+        sides = [[present[i] for i in half] for half in halves]
+        return (names[0], names[1]), (sides[0], sides[1])
+    chosen = known if values is None else [str(value) for value in ([values] if isinstance(values, str) else values)]
+    if unknown := [value for value in chosen if value not in known]:
+        raise InputError(f'"{column}" has no value {unknown[0]!r}; it has {quote(known, 12)}')
+    if not 1 <= len(set(chosen)) == len(chosen) <= 2:
+        raise InputError(f"values={values!r}: name two values, or one to compare with all others")
+    first = [units.labels.index(chosen[0])]
+    if len(chosen) == 2:
+        return (chosen[0], chosen[1]), (first, [units.labels.index(chosen[1])])
+    return (chosen[0], f"not {chosen[0]}"), (first, [label for label in present if label not in first])
+
+
+def _context_table(parts: Decomposition, words: Sequence[str], names: tuple[str, str], z: float) -> pd.DataFrame:
+    """A row for each context word, those that contribute most first."""
+    around = np.flatnonzero(parts.count.sum(0) > 0)
+    more = np.where(parts.excess[around] > 0, 0, 1)
+    contribution, width = parts.contribution[around], z * parts.error[around]
+    columns = {
+        "word": [words[i] for i in around.tolist()],
+        "value": np.array(names, object)[more],
+        "contribution": contribution,
+    }
+    columns |= {"lower": contribution - width, "upper": contribution + width}
+    columns |= {"uses": parts.count[more, around], "uses_other": parts.count[1 - more, around]}
+    table = pd.DataFrame(columns)[CONTEXT_COLUMNS]
+    return table.sort_values(["contribution", "word"], ascending=[False, True]).reset_index(drop=True)
+
+
+def _passages(
+    tokens: Tokens, found: Occurrences, parts: Decomposition, names: tuple[str, str], most: int
+) -> pd.DataFrame:
+    """The most typical passages of each group, at most one of a document."""
+    chosen: list[int] = []
+    values: list[str] = []
+    for group, name in enumerate(names):
+        mine = np.flatnonzero(parts.group == group)
+        mine = mine[np.argsort((2 * group - 1) * parts.typicality[mine], kind="stable")]
+        first = np.sort(np.unique(found.document[mine], return_index=True)[1])[:most]
+        chosen += mine[first].tolist()
+        values += [name] * len(first)
+    return shown_passages(tokens, found.document[chosen], found.position[chosen], {"value": values})
+
+
+def shown_passages(tokens: Tokens, documents: Ints, positions: Ints, labels: Mapping[str, Any]) -> pd.DataFrame:
+    """Passages in the original text, with labels before them and the metadata of their documents behind."""
+    frame = passages_at(tokens, documents, positions)
+    metadata = {name: [tokens.values(name)[i] for i in tokens.codes(name)[documents]] for name in tokens.columns}
+    parts = [pd.DataFrame(labels, index=frame.index), frame[["before", "word", "after", "document"]]]
+    return pd.concat([*parts, pd.DataFrame(metadata, index=frame.index)], axis=1)
+
+
+def passages(
+    fitted: Embeddings, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10, **options: Any
+) -> pd.DataFrame:
+    """Show typical passages with a word, in the original text.
+
+    Args:
+        fitted: The model.
+        word: The word.
+        at: Values of columns, to which the passages are restricted.
+        top: How many passages are shown, at most one of a document.
+        **options: `tokens`, `language`, `seed` and `threads` of `Options`.
+
+    Returns:
+        A row for each passage, those whose words predict the word best first: "before", "word", "after", the number of
+        the document, and its metadata.
+
+    Example:
+        passages(fitted, "health", at={"party": "D"})
+    """
+    shared, _ = Options.split(options)
+    tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
+    number, documents = fitted.id(word, language), np.flatnonzero(tokens.languages == language)
+    for name, value in (at or {}).items():
+        values = tokens.values(name)
+        if str(value) not in values:
+            raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')
+        documents = documents[tokens.codes(name)[documents] == values.index(str(value))]
+    units = Units.group(documents, np.arange(len(documents)), np.zeros(len(documents), np.int64), ["all"])
+    free = label_free(fitted, tokens, None, shared.quiet)
+    text = ScorePass(tokens, units, free, [number], language, shared)
+    found = read_occurrences(text, [0])
+    if not len(found.document):
+        where = ", ".join(f"{name} is {value}" for name, value in (at or {}).items())
+        raise InputError(f'"{word}" does not occur' + (f" where {where}" if where else ""))
+    order = np.argsort(-_expected(text, found), kind="stable")
+    order = order[np.sort(np.unique(found.document[order], return_index=True)[1])[: check_int("top", top)]]
+    return shown_passages(tokens, found.document[order], found.position[order], {})
+
+
+def _expected(text: ScorePass, found: Occurrences) -> Floats:
+    """(n) How well the words around each occurrence predict the word: the mean of ρ·α over them."""
+    along = text.text.alpha @ text.rho[0]
+    inside = found.context >= 0
+    return np.asarray(np.where(inside, along[found.context], 0.0).sum(1) / np.maximum(inside.sum(1), 1))

@@ -8,8 +8,8 @@ n words, U units.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from laplex.embeddings import Embeddings
 from laplex.errors import StorageError
-from laplex.inference.explanations import Occurrences, decompose, read_occurrences
+from laplex.fitting.provenance import tokens_of
+from laplex.inference.contexts import label_free
+from laplex.inference.decomposition import Occurrences, decompose, read_occurrences
+from laplex.inference.differences import units_on_line
 from laplex.inference.permutations import Design, Difference, Permutations, Trend
-from laplex.inference.score_test import Effect, difference_effect, trend_effect
+from laplex.inference.score_test import Effect, GroupScores, difference_effect, trend_effect
 from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.testing import WordTest, adjust_p, run_tests
-from laplex.inference.units import Floats, Ints
+from laplex.inference.units import Floats, Ints, Options, gather
 from laplex.runtime import storage
 
 COLUMNS = ["word", "value", "against", "estimate", "lower", "upper", "p", "p_adjusted", "holds"]
@@ -66,11 +70,9 @@ class Question:
 
     def test(self, text: ScorePass, tested: NDArray[np.bool_], seed: Sequence[int]) -> WordTest:
         """The test of this question for words (n)."""
-        effect = (
-            partial(trend_effect, x=self.design.x.astype(np.float64))
-            if isinstance(self.design, Trend)
-            else difference_effect
-        )
+        effect: Callable[[GroupScores], Effect] = difference_effect
+        if isinstance(self.design, Trend):
+            effect = partial(trend_effect, x=self.design.x.astype(np.float64))
         draws = Permutations.of(text.units, self.groups, not text.cells.shared, seed)
         return WordTest(tested, self.groups, self.design, effect, draws)
 
@@ -98,7 +100,7 @@ class Findings:
 
         `unexplaining` are words that say nothing about a difference, such as function words.
         """
-        counts, users = text.counts()
+        counts = text.counts()[0]
         tests, sizes = [], []
         for question in questions:
             uses = np.stack([counts[:, list(side)].sum(1) for side in question.sides], 1)
@@ -112,6 +114,7 @@ class Findings:
             numbers = np.array([(*_numbers(found[i].effect), found[i].p, found[i].permutations) for i in ids])
             frame = pd.DataFrame(numbers.reshape(-1, 6), columns=NUMBERS[:6])
             frame[["uses", "uses_against"]], frame[["units", "units_against"]] = uses[ids], units[ids]
+            frame = frame.astype({"permutations": np.int64})
             labels = {"word": [words[i] for i in ids], "value": question.value, "against": question.against}
             frame = pd.DataFrame(labels, index=frame.index).join(frame).assign(context="", context_against="")
             frames.append(_explained(text, question, frame, np.array(ids, np.int64), explained, unexplaining))
@@ -216,6 +219,19 @@ def typical_words(
     return sides[0], sides[1]
 
 
-def narrowed(findings: Findings, values: Sequence[str]) -> Findings:
-    """The findings about some values alone."""
-    return replace(findings, frame=findings.frame[findings.frame["value"].isin(list(values))])
+def find_changes(fitted: Embeddings, column: str, options: Options, unexplaining: Collection[str] = ()) -> Findings:
+    """Test all words for a trend along an ordered column."""
+    tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+    units, x, ends = units_on_line(fitted, gather(tokens, column, options.cluster, language, {}), column, tokens)
+    ids = np.flatnonzero(fitted.counts[language].sum(0) >= options.min_count).tolist()
+    free = label_free(fitted, tokens, None, options.quiet)
+    text = ScorePass(tokens, units, free, ids, language, options)
+    return Findings.ask(
+        text,
+        [text.vocabulary.words[i] for i in ids],
+        [Question.trend(*ends, x)],
+        least=(options.min_count, options.min_clusters),
+        permutations=None,
+        seed=options.seed,
+        unexplaining=unexplaining,
+    )

@@ -52,6 +52,57 @@ class Answers(Vectors):
         chained = (prior.chained_column(described) for prior, described in saved_priors(self.settings))
         return super().ordered(column) or column in chained
 
+    def explain(
+        self,
+        word: str,
+        column: str,
+        *,
+        values: Sequence[Any] | None = None,
+        at: Mapping[str, Any] | None = None,
+        passages: int = 3,
+        **options: Any,
+    ) -> Any:
+        """What the difference of a word between two groups is made of: context words, and passages of both groups.
+
+        The contributions of all context words add up to what `contrast` tests; see `laplex.inference.explain`.
+
+        Args:
+            word: The word.
+            column: The column whose values are compared.
+            values: Two values, or one, which is compared with all others. By default both values of a column that has
+                two, and the earlier and the later half of one that has an order.
+            at: Values of other columns, to which the text is restricted.
+            passages: How many passages are shown for each group.
+            **options: Those of `laplex.inference.Options`, such as `cluster` and `interval`.
+
+        Returns:
+            An Explanation, with the tables `context` and `passages`.
+
+        Example:
+            fitted.explain("war", "party").passages
+        """
+        return provided("explain")(self, word, column, values=values, at=at, passages=passages, **options)
+
+    def passages(
+        self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10, **options: Any
+    ) -> pd.DataFrame:
+        """Typical passages with a word, in the original text.
+
+        Args:
+            word: The word.
+            at: Values of columns, to which the passages are restricted.
+            top: How many passages are shown, at most one of a document.
+            **options: `tokens`, `language`, `seed` and `threads` of `laplex.inference.Options`.
+
+        Returns:
+            A row for each passage: "before", "word", "after", the number of its document, and its metadata.
+
+        Example:
+            fitted.passages("health", at={"party": "D"})
+        """
+        table: pd.DataFrame = provided("passages")(self, word, at=at, top=top, **options)
+        return table
+
     def posterior(self, words: str | Sequence[str], **options: Any) -> Mapping[str, Any]:
         """The posterior of the vectors of words, in all slices together: mean, covariance and draws.
 
