@@ -25,6 +25,8 @@ COMMANDS = [
     "demo",
     "cache",
     *QUESTIONS,
+    "explain",
+    "passages",
     "stability",
     "explore",
     "report",
@@ -125,8 +127,29 @@ def test_demo_fits_shows_words_and_saves_the_model(laplex, tmp_path):
     result = laplex("demo", "--quiet", "--out", tmp_path / "union")
     assert result.returncode == 0
     assert result.stderr == ""
-    assert "Words that the parties use most differently" in result.stdout
-    assert len(lx.load(tmp_path / "union").slices) == 10
+    assert "The five largest changes that are sure:" in result.stdout
+    assert all(f"\n{number}. " in result.stdout for number in range(1, 6))
+    assert result.stdout.count("“…") == 10  # a passage from each half for every word
+    assert f"laplex explore {tmp_path / 'union'}" in result.stdout
+    assert len(lx.load(tmp_path / "union").slices) == 7
+
+
+def test_a_difference_is_explained_and_passages_are_shown(laplex, write, tmp_path):
+    topics = {"D": "The River bank is wet", "R": "My bank lends Money"}
+    rows = [f"{topics['DR'[i % 2]]} today number {i % 7},{'DR'[i % 2]},s{i % 10}" for i in range(120)]
+    path = write("speeches.csv", "\n".join(["text,party,speaker", *rows]))
+    options = ("--group", "party", "--unit", "speaker", "--dimensions", "4", "--epochs", "2", "--subsample", "0")
+    assert laplex("fit", path, *options, "--out", tmp_path / "model").returncode == 0
+    table = tmp_path / "context.csv"
+    result = laplex("explain", tmp_path / "model", "bank", "party", "--cluster", "speaker", "--csv", table)
+    assert result.returncode == 0
+    assert "D: … The River bank is wet" in result.stdout
+    assert "R: … My bank lends Money" in result.stdout
+    assert {"river", "money"} <= set(pd.read_csv(table)["word"])
+    shown = laplex("passages", tmp_path / "model", "bank", "--party", "R", "--top", "2").stdout
+    assert shown.count("My bank lends Money") == 2
+    assert "River" not in shown
+    assert "passages takes one word" in laplex("passages", tmp_path / "model", "bank", "river").stderr
 
 
 @pytest.fixture(scope="module")

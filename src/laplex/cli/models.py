@@ -153,7 +153,7 @@ def drift(
 @command("laplex explain speeches.laplex war party --value D --value R", column_options=True)
 def explain(
     model: SavedModel,
-    word: Annotated[str, Argument(help="A word.")],
+    word: Annotated[str, Argument(help="The word to explain.")],
     column: Annotated[str, Argument(help="The column whose values are compared.")],
     slice: Slice = None,
     value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for a second one.")] = None,
