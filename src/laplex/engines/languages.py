@@ -160,14 +160,16 @@ def find_rotation(problem: Problem) -> Rotation | None:
 
 
 def _layout(problem: Problem) -> tuple[Ints, NDArray[np.bool_], Ints]:
-    """(R) The language of each row, whether it is a word's, and the row of the same word in the first slice."""
-    sizes = np.diff(problem.vocabulary_start)
-    slices = len(problem.slot) // sizes.sum() - 1
+    """(R) The language of each row, whether it is a word's, and the row of the same word if there were no slices."""
+    sizes, words = np.diff(problem.vocabulary_start), int(problem.vocabulary_start[-1])
+    slices = len(problem.slot) // words - 1
     lengths = np.concatenate([sizes * slices, sizes])
     starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
     language = np.repeat(np.tile(np.arange(len(sizes)), 2), lengths)
     row = np.arange(len(problem.slot))
-    return language, row < sizes.sum() * slices, starts + (row - starts) % sizes[language]
+    is_word = row < words * slices
+    word = problem.vocabulary_start[language] + (row - starts) % sizes[language]
+    return language, is_word, np.where(is_word, word, words + word)
 
 
 def _untied(

@@ -39,7 +39,7 @@ class Problem:
     noise: NDArray[np.float64]  # (V) the negatives' distribution, one for each language
     # the parameters
     slot: NDArray[np.int32]  # (R) row → parameter, −1 for none
-    initial_row: NDArray[np.int64]  # (P) the row of the same word in the first slice, by whose number θ is initialized
+    initial_row: NDArray[np.int64]  # (P) the row of the same word if there were no slices, from which θ starts
     # the prior
     graph: Graph  # over parameters
     parts: dict[str, Graph]  # the same, prior by prior
@@ -113,12 +113,8 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
         second = np.where(graph.second >= len(rows), graph.second + targets, graph.second)  # fixed vectors are shared
         parts[name] = replace(graph, second=second, targets=total.targets).contract(slot, len(merged))
         targets += len(graph.targets)
-    origin = np.arange(len(rows))
-    for language, vocabulary in enumerate(rows.vocabularies):
-        start, end = rows.word_start(language, 0), rows.word_start(language, len(rows.slices))
-        origin[start:end] = start + np.arange(end - start) % len(vocabulary)
     initial_row = np.full(len(merged), len(rows), np.int64)
-    np.minimum.at(initial_row, slot, origin)
+    np.minimum.at(initial_row, slot, rows.without_slices())
     return {"slot": slot, "initial_row": initial_row, "graph": merged, "parts": parts}
 
 
