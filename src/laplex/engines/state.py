@@ -90,10 +90,10 @@ class State:
 
         Args:
             problem: The problem with slices.
-            pooled: The state of the problem without slices, whose rows are those that `initial_row` names.
+            pooled: The state of the problem without slices, whose rows are those that `pooled_row` names.
             reads: (P) How often each parameter is read in an epoch, over all ranks.
         """
-        state, origin = cls.zeros(problem), problem.initial_row
+        state, origin = cls.zeros(problem), problem.pooled_row
         for rows in row_batches(problem.parameters):
             state.theta[rows] = pooled.theta[origin[rows]]
         share = reads / np.maximum(np.bincount(origin, reads), 1e-300)[origin]

@@ -110,7 +110,7 @@ class EpochLoop:
         return State.from_pooled(problem, pooled, count_visits(problem, 1, 1, communicator()).reads)
 
     def run(self, epochs: int) -> Records:
-        """Read the text until so many epochs are done, and return the history."""
+        """Read the text until this number of epochs is done, and return the history."""
         started = time.monotonic()
         self.engine.compile()
         if time.monotonic() - started > 1.0:

@@ -176,7 +176,7 @@ class Estimation:
         if training.pooled_epochs:
             start = self._run_without_slices(checkpoint, epochs)
             if len(start.history) < training.pooled_epochs and start.state is not None:
-                return start.vectors[self.problem.initial_row], start.history
+                return start.vectors[self.problem.pooled_row], start.history
             self.pooled = start.vectors
         task = Task(self.problem, training, self.held_out_likelihood, self.embeddings, self.report, self.quiet)
         loop = EpochLoop(task, checkpoint, True, start)
@@ -186,7 +186,7 @@ class Estimation:
 
     def _run_without_slices(self, checkpoint: Checkpoint, epochs: int) -> Start:
         """The first epochs, or at most `epochs` of them; none if there is a checkpoint with slices."""
-        training, ranks, origin = self.training, communicator(), self.problem.initial_row
+        training, ranks, origin = self.training, communicator(), self.problem.pooled_row
         problem = pooled_problem(self.model, self.tokens, training)
         is_further = ranks.allgather(bytes([checkpoint.holds(POOLED)]))[0] != b"\0"
         if is_further:
