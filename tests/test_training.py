@@ -35,8 +35,8 @@ def fit(model, corpus, **options):
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-def test_words_that_swap_their_roles_lead_the_contrast(speeches, likelihood):
-    fitted = fit(model(likelihood=likelihood), speeches, epochs=30)
+def test_words_that_swap_their_roles_lead_the_contrast(likelihood):
+    fitted = fit(model(likelihood=likelihood), small.corpus(small.documents(count=900)), epochs=30)
     contrast = fitted.contrast("party", top=3)
     assert set(contrast["word"]) == {"0", "1", "2"}
     assert (contrast["party"] == "D – R").all()

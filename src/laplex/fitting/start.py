@@ -27,7 +27,7 @@ from laplex.text.tokens import Tokens
 
 Records = list[dict[str, Any]]
 POOLED = "pooled"  # the array of a checkpoint that has gone on to slices
-POOLED_SHARE = 0.4  # of the epochs
+EPOCHS_PER_POOLED = 5  # epochs for each of which one more is without slices
 SHARED = ("likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
 
 
@@ -41,9 +41,9 @@ class Start:
 
 
 def pooled_epochs(model: Model, training: Training, problem: Problem) -> int:
-    """The number of epochs without slices: what the training says, or two of five.
+    """The number of epochs without slices: what the training says, or one and another for every five epochs.
 
-    None where no column varies, where the maximum is found exactly, and where vectors are drawn to fixed ones, whose
+    It is 0 where no column varies, where the maximum is found exactly, and where vectors are drawn to fixed ones, whose
     axes a start that does not know them would miss.
     """
     chosen = training.pooled_epochs
@@ -55,7 +55,7 @@ def pooled_epochs(model: Model, training: Training, problem: Problem) -> int:
         return chosen
     if not model.vary or training.engine == "reference" or len(problem.graph.targets):
         return 0
-    return min(round(POOLED_SHARE * training.epochs), training.epochs - 1)
+    return min(1 + training.epochs // EPOCHS_PER_POOLED, training.epochs - 1)
 
 
 def pooled_model(settings: dict[str, Any]) -> Model:

@@ -42,8 +42,8 @@ class Training:
             reference engine.
         pooled_epochs: The number of first epochs that are run without slices: one vector a word, and a Ridge alone for
             a prior. Slices then begin from there. Their vectors, which know nothing of the metadata, are kept with the
-            model for tests. By default two of five epochs if vectors vary (0 of 1, 1 of 2 and 3, 2 of 4 to 6), and
-            none if they are drawn to fixed ones (Anchor) or the engine is "reference"; 0 for none.
+            model for tests. By default one and another for every five epochs (2 of 5, 3 of 10; none of 1) if vectors
+            vary, but none if they are drawn to fixed ones (Anchor) or the engine is "reference". 0 for none.
         inference: "map" for the vectors of highest posterior density; "variational" for the mean and the standard
             deviation of each number in each vector, found from there by as many passes again.
         device: For the engine "torch": "cuda", "mps" or "cpu", by default the best available.
