@@ -4,8 +4,9 @@
     python benchmarks/start.py --data DATA --texts senate --likelihoods cbow --epochs 10 --pooled 0 2 4 6
 
 fit     held-out log likelihood a token, word similarity (mean Spearman correlation over the sets, weighted by known
-        pairs, over slices) and seconds, for press releases by party, addresses by period, speeches by family; for press
-        releases also the average precision of planted differences (experiments/planting.py), Euclidean and by cosine
+        pairs, over slices) and seconds of one core, for press releases by party, addresses by period and speeches by
+        family; for press releases also the average precision of planted differences (experiments/planting.py),
+        Euclidean and by cosine
 tests   p of `contrast(..., cluster="senator")` with the contexts that a fit has kept, compared with those of complete
         label-free fits: rank correlation of log p, share rejected at 5%, and planted words found
 
@@ -96,9 +97,9 @@ def compare_fits(name: str, text: Text, likelihood: str, arguments: argparse.Nam
         for number in arguments.pooled:
             options = {"epochs": arguments.epochs, "seed": seed, "threads": 1, "engine": "cpu"}
             options |= {"pooled_epochs": number, "quiet": True}
-            started = time.monotonic()
+            started = time.process_time()
             fitted = lx.fit(model, text.tokens, holdout=0.03, **options)
-            seconds = time.monotonic() - started
+            seconds = time.process_time() - started
             row = [fitted.history["held_out"].iloc[-1], similarity(fitted, arguments.data / "similarity")]
             row += precisions(lx.fit(model, planted.tokens, **options), planted) if planted else [np.nan] * 2
             values[number].append([*row, seconds])
