@@ -1,13 +1,14 @@
-"""Sizes of differences that compare words: a random share of a word's occurrences is renamed, which changes no difference.
+"""Sizes of differences that compare words: occurrences of a word are renamed by chance, which changes no difference.
 
     python benchmarks/sizes.py --data DATA [--corpora senate europarl sotu] [--shares 0.5 0.25 0.1] [--rounds 3]
 
 In each round some hundred words are chosen, and a share of the occurrences of each becomes another word, by chance. Then
 everything is estimated anew, and the renamed word is compared with the rest, between the same groups by the same units.
 
-ratio        the sum of the squared sizes of the renamed words over that of the rest (1 is right), and its standard error
+ratio        the sum of the squared sizes of the renamed words over that of the rest (1 is right), and its error
 weighted     the same with each word weighted by the precision of its square, which makes the error smaller
-covered      how often the 90% interval of the renamed word holds the size of the rest; "under" and "over" it otherwise
+covered      how often the 90% interval of the renamed word holds the size of the rest, which has noise of its own;
+             "under" and "over" it otherwise
 frequency    Spearman's correlation of size and frequency among the words that were not renamed
 """
 

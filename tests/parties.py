@@ -17,11 +17,18 @@ def speeches(seed: int, number: int = 60, each: int = 6, **choices: Any) -> list
     return speakers.speeches(seed, number, each, length=60, vocabulary=60, **choices)
 
 
-def fit(rows: list[dict[str, Any]], vary: tuple[str, ...] = ("party",), **choices: Any) -> lx.Embeddings:
+def fit(
+    rows: list[dict[str, Any]],
+    vary: tuple[str, ...] = ("party",),
+    *,
+    pooled_epochs: int | None = None,
+    **choices: Any,
+) -> lx.Embeddings:
     corpus = lx.read(rows, metadata=["party", "speaker"])
     prior = lx.Ridge(1.0) + lx.Groups("party", 10.0) if vary else lx.Ridge(1.0)
     model = lx.Model(vary=vary, prior=prior, dimensions=8, window=3, subsample=0.0, **choices)
-    return lx.fit(model, corpus, min_count=5, epochs=30, rate=RATE, threads=1, quiet=True)
+    options: dict[str, Any] = {"epochs": 30, "rate": RATE, "threads": 1, "pooled_epochs": pooled_epochs}
+    return lx.fit(model, corpus, min_count=5, quiet=True, **options)
 
 
 def ask(fitted: lx.Embeddings, **options: Any) -> pd.DataFrame:

@@ -75,6 +75,7 @@ def test_edges_between_languages_are_told_from_those_within():
     assert (turning.language[graph.first] == turning.language[graph.second]).all()
     np.testing.assert_array_equal(graph.diagonal, problem.graph.diagonal)
     np.testing.assert_array_equal(turning.apart.initial_row, problem.initial_row)
+    np.testing.assert_array_equal(turning.apart.pooled_row, problem.pooled_row)
     np.testing.assert_array_equal(turning.apart.slot, problem.slot)
 
 

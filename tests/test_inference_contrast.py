@@ -29,9 +29,13 @@ COLUMNS += ["count_one", "count_two", "clusters_one", "clusters_two"]
 
 @pytest.fixture(scope="module")
 def swapped(shared_cache):
-    fitted = fit(speeches(1, swap=0.6))
-    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
-    return fitted
+    return fit(speeches(1, swap=0.6))
+
+
+@pytest.fixture(scope="module")
+def without_start(shared_cache):
+    """The same with slices from the start, as earlier versions fitted it: it has no vectors without labels."""
+    return fit(speeches(1, swap=0.6), pooled_epochs=0)
 
 
 def null(seeds, **options):
@@ -156,11 +160,11 @@ def test_three_groups_are_compared_pair_by_pair():
     np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
 
 
-def test_the_pooled_fit_is_kept(swapped, cache):
-    first = pooled(swapped, quiet=True)
+def test_the_pooled_fit_is_kept(without_start, cache):
+    first = pooled(without_start, quiet=True)
     assert first.columns == ()
     kept = sorted(folder.name for folder in cache.glob("pooled-*"))
-    again = pooled(swapped, quiet=True)
+    again = pooled(without_start, quiet=True)
     assert sorted(folder.name for folder in cache.glob("pooled-*")) == kept
     np.testing.assert_array_equal(first.matrix(), again.matrix())
     folder = cache / kept[0]
@@ -168,33 +172,33 @@ def test_the_pooled_fit_is_kept(swapped, cache):
     assert storage.load(folder).kind == POOLED_KIND == "pooled"
     with pytest.raises(lx.StorageError, match="holds pooled, not embeddings"):
         lx.load(folder)
-    given = ask(swapped, pooled=first, words=["w6"])
-    pd.testing.assert_frame_equal(given, ask(swapped, words=["w6"]))
+    given = ask(without_start, pooled=first, words=["w6"])
+    pd.testing.assert_frame_equal(given, ask(without_start, words=["w6"]))
 
 
-def test_the_pooled_fit_is_the_same_each_time(swapped, tmp_path, monkeypatch):
+def test_the_pooled_fit_is_the_same_each_time(without_start, tmp_path, monkeypatch):
     digests = set()
     for name in ("one", "two"):
         monkeypatch.setenv("LAPLEX_CACHE", str(tmp_path / name))
-        pooled(swapped, quiet=True)
+        pooled(without_start, quiet=True)
         (folder,) = (tmp_path / name).glob("pooled-*")
         digests.add(storage.load(folder).digest)
     assert len(digests) == 1
 
 
-def test_what_decides_the_pooled_fit_is_in_its_name(swapped, tmp_path, monkeypatch):
+def test_what_decides_the_pooled_fit_is_in_its_name(without_start, tmp_path, monkeypatch):
     monkeypatch.setenv("LAPLEX_CACHE", str(tmp_path))
-    pooled(swapped, quiet=True)
-    assert pooled(swapped, threads=2, quiet=True).settings["training"]["threads"] == 2
+    pooled(without_start, quiet=True)
+    assert pooled(without_start, threads=2, quiet=True).settings["training"]["threads"] == 2
     assert len(list(tmp_path.glob("pooled-*"))) == 2
-    tokens, versions = tokens_of(swapped), storage.versions()
-    identities = [contexts.pooled_identity(swapped, tokens, 1)]
+    tokens, versions = tokens_of(without_start), storage.versions()
+    identities = [contexts.pooled_identity(without_start, tokens, 1)]
     monkeypatch.setattr(storage, "versions", lambda *more: versions | {"laplex": "99.0"})
-    identities.append(contexts.pooled_identity(swapped, tokens, 1))
+    identities.append(contexts.pooled_identity(without_start, tokens, 1))
     monkeypatch.setattr(storage, "VERSION", 99)
-    identities.append(contexts.pooled_identity(swapped, tokens, 1))
+    identities.append(contexts.pooled_identity(without_start, tokens, 1))
     monkeypatch.setattr(contexts, "ENGINE", "reference")
-    identities.append(contexts.pooled_identity(swapped, tokens, 1))
+    identities.append(contexts.pooled_identity(without_start, tokens, 1))
     assert all(one != two for one, two in combinations(identities, 2))
 
 

@@ -20,6 +20,7 @@ from engine_runs import make_torch, run_ranks
 import laplex as lx
 from laplex.engines.ranks import _combine, _homes, _join
 from laplex.errors import LaplexError
+from laplex.inference import pooled
 from laplex.model.objective import log_likelihood
 from laplex.runtime.distributed import Communicator, _agree_on_run_name
 
@@ -84,8 +85,12 @@ def test_several_ranks_come_as_far_as_one(folder, alone, ranks):
     assert (together.history["sent"].diff().dropna() > 0).all()
     with pytest.raises(lx.InputError, match="each with a part of the text"):
         together.contrast("party", interval=0.9)
+    assert together.settings["training"]["pooled_epochs"] == 2
+    assert pooled(together).contexts().shape == (18, 8)  # without the text
     if ranks == 2:  # of 18 words four ranks move each at every merge, and agree less; two seeds agree by .93
         products = [(m.matrix(party="D") @ m.matrix(party="D").T).ravel() for m in (alone, together)]
+        assert np.corrcoef(*products)[0, 1] > 0.8
+        products = [(pooled(m).matrix() @ pooled(m).contexts().T).ravel() for m in (alone, together)]
         assert np.corrcoef(*products)[0, 1] > 0.8
 
 

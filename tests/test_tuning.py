@@ -14,6 +14,7 @@ from scipy.special import log_expit
 from typer.testing import CliRunner
 
 import laplex as lx
+from laplex.fitting.epochs import EpochLoop
 from laplex.fitting.estimation import Estimation
 from laplex.fitting.grid import Grid
 from laplex.fitting.held_out import HeldOutText
@@ -188,7 +189,7 @@ def test_the_table_tells_what_was_tried_and_compares_after_equal_epochs(speeches
     best = table[table["chosen"]].iloc[0]
     assert best["epochs"] == 5
     assert best["difference"] == best["se"] == 0
-    assert set(table["epochs"]) <= {1, 3, 5}
+    assert set(table["epochs"]) <= {3, 4, 5}  # two without slices, and one to three with them
     assert (table["epochs"] == 5).sum() >= 2
     tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
     for _, row in table.iterrows():
@@ -215,6 +216,8 @@ def test_a_race_grows_cheaper_by_halving():
     assert [survivors(6, place, 3) for place in range(3)] == [6, 3, 2]
     assert [survivors(36, place, 5) for place in range(5)] == [36, 17, 8, 4, 2]
     assert planned_epochs([1, 3, 5], 6) == 16
+    assert (rungs(5, 6, 2), rungs(10, 6, 3), rungs(2, 6, 1)) == ([3, 4, 5], [4, 7, 10], [2])
+    assert planned_epochs([3, 4, 5], 6, 2) == 2 + 6 + 3 + 2  # the first two are run once
     for epochs in (1, 2, 3, 5, 10, 40):
         for count in (2, 3, 6, 12, 36):
             found = rungs(epochs, count)
@@ -266,7 +269,7 @@ STEADY = [[-4.0] * 3, [-2.0] * 3, [0.0] * 3, [-0.05] * 3, [-2.0] * 3, [-4.0] * 3
 def test_the_better_half_goes_on(speeches, tmp_path):
     race, best, chosen = raced(speeches, tmp_path / "run", STEADY)
     assert (best, chosen) == (100, 100)
-    assert [max(outcomes) for outcomes in race.outcomes.values()] == [1, 3, 5, 5, 1, 1]
+    assert [max(outcomes) for outcomes in race.outcomes.values()] == [3, 4, 5, 5, 3, 3]
 
 
 def test_one_standard_error_takes_the_strongest_that_is_as_good(speeches, tmp_path):
@@ -279,11 +282,11 @@ def test_one_standard_error_never_takes_what_is_weaker(speeches, tmp_path):
 
 
 def test_a_neighbor_that_was_dropped_too_early_is_run_to_the_end(speeches, tmp_path):
-    """10 is a little behind after one epoch, and the best in the end. It takes the place of another finalist."""
+    """10 is a little behind at the first rung, and the best in the end. It takes the place of another finalist."""
     late = [[-4.0] * 3, [-0.15, 0.4, 0.5], [-0.1, 0.0, 0.0], [0.0, -0.1, -0.2], [-0.05, -0.2, -0.3], [-4.0] * 3]
     race, best, _ = raced(speeches, tmp_path / "run", late)
     assert best == 10
-    assert [max(outcomes) for outcomes in race.outcomes.values()] == [1, 5, 5, 3, 3, 1]
+    assert [max(outcomes) for outcomes in race.outcomes.values()] == [3, 5, 5, 4, 4, 3]
 
 
 def test_strengths_that_diverge_are_out(speeches, tmp_path):
@@ -344,9 +347,9 @@ def test_the_choice_of_either_rule_has_run_to_the_end(speeches):
     assert "one-se" in repr(simple)
 
 
-def test_a_grid_of_our_own_grows_where_the_best_is_at_its_end(speeches, capsys):
+def test_a_grid_of_our_own_grows_where_the_best_is_at_its_end(capsys):
     """Words 0 to 2 change sides, so 1,000 times too strong is too strong."""
-    strong = model(party=1e7)
+    strong, speeches = model(party=1e7), small.corpus(small.documents(count=300))
     tuning = tune(strong, speeches, {"party": "auto"}, epochs=10, **OPTIONS)
     assert tuning.table["party"].min() < 1e5
     named = tune(strong, speeches, {"party": [1e5, 1e6, 1e7]}, epochs=10, **(OPTIONS | {"quiet": False}))
@@ -366,14 +369,15 @@ def test_models_of_different_slices_are_compared(speeches):
 
 
 def test_a_stopped_tuning_goes_on_and_repeats_nothing(speeches, tmp_path, monkeypatch):
-    grid, options = {"party": [1, 10, 100, 1000]}, OPTIONS | {"epochs": 4}
+    grid, options = {"party": [1, 10, 100, 1000]}, OPTIONS | {"epochs": 4, "pooled_epochs": 2}
     whole = tune(model(), speeches, grid, **options)
     with stopped_after(4) as positions:
         tune(model(), speeches, grid, checkpoint=tmp_path / "run", **options)
     save, saved = storage.save, []
     monkeypatch.setattr(storage, "save", lambda *all: (saved.append(all[1]), save(*all)))
     resumed = tune(model(), speeches, grid, checkpoint=tmp_path / "run", **options)
-    assert len(positions) + saved.count("checkpoint") == whole.table["epochs"].sum()
+    # two epochs without slices for all, then each candidate saves where it begins and after every epoch
+    assert len(positions) + saved.count("checkpoint") == 2 + (whole.table["epochs"] - 2 + 1).sum()
     pd.testing.assert_frame_equal(resumed.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
     assert resumed.fitted.theta.tobytes() == whole.fitted.theta.tobytes()
     saved.clear()
@@ -381,6 +385,20 @@ def test_a_stopped_tuning_goes_on_and_repeats_nothing(speeches, tmp_path, monkey
     assert saved == []
     assert again.fitted.theta.tobytes() == whole.fitted.theta.tobytes()
     assert len(list((tmp_path / "run").glob("run-*"))) == 1
+    assert not list((tmp_path / "run").glob("start-*"))
+
+
+def test_candidates_begin_from_one_start_as_if_each_had_its_own(speeches, monkeypatch):
+    grid, options = {"party": [1, 100]}, OPTIONS | {"epochs": 3}
+    read, epochs = EpochLoop._finish_epoch, []
+    monkeypatch.setattr(
+        EpochLoop, "_finish_epoch", lambda loop: (epochs.append(len(loop.position.history)), read(loop))
+    )
+    tuning = tune(model(), speeches, grid, **options)
+    assert sorted(epochs) == [0, 1, 1, 2, 2]  # the first epoch, which is without slices, once
+    alone = lx.fit(tuning.model, speeches, **options)
+    assert alone.theta.tobytes() == tuning.fitted.theta.tobytes()
+    assert alone.pooled.tobytes() == tuning.fitted.pooled.tobytes()
 
 
 @pytest.mark.slow

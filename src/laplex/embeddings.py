@@ -2,7 +2,7 @@
 
 They are immutable, answer questions (`questions/`), and are saved as a folder. Vectors that were made
 elsewhere (word2vec, GloVe, fastText, gensim) become Embeddings of one language and one slice, without contexts.
-P parameters, S slices, V words, D dimensions.
+P parameters, S slices, V words of a language, N words of all languages, D dimensions.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         history: A table with a row for each epoch.
         graph: The prior's graph over parameters.
         spread: (P, D) The standard deviations of a variational fit, or None.
+        pooled: (2N, D) The vectors of words, then of contexts, in the first epochs of the fit, which were run without
+            slices (`lx.Training.pooled_epochs`), or None. Tests take them from here: they have not seen the metadata.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         history: list[dict[str, Any]],
         spread: NDArray[np.float32] | None = None,
         slice_covariance: SliceCovariance | None = None,
+        pooled: NDArray[np.float32] | None = None,
     ) -> None:
         absent = AbsentVectors(slice_covariance, graph, rows, slot) if slice_covariance else None
         super().__init__(rows, theta, slot, counts, absent)
@@ -64,6 +67,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         self.settings = settings
         self.history = pd.DataFrame(history)
         self.spread = spread
+        self.pooled = pooled
         self.slice_covariance = slice_covariance  # gives the vectors of absent words, if they are not kept
 
     @classmethod
@@ -161,6 +165,8 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         arrays |= {f"graph/{name}": getattr(self.graph, name) for name in (*EDGE_ARRAYS, "diagonal", "targets")}
         if self.spread is not None:
             arrays["spread"] = np.ascontiguousarray(self.spread)
+        if self.pooled is not None:
+            arrays["pooled"] = self.pooled
         if (prior := self.slice_covariance) is not None:
             arrays |= {"filling/covariance": prior.covariance, "filling/kind": prior.kind}
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
@@ -242,12 +248,16 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         spread = arrays.get("spread")
         if spread is not None:
             _checked(spread, "f", theta.shape)
+        pooled = arrays.get("pooled")  # models of version 0.1.0 have none
+        if pooled is not None:
+            _checked(pooled, "f", (2 * sum(map(len, vocabularies)), theta.shape[1]))
         graph, covariance = _graph(arrays, len(theta)), _slice_covariance(arrays, rows)
         history = settings["history"]
         columns = {name for record in history for name in record}
         if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
             raise ValueError("its history")
-        return Embeddings(rows, theta, slot, counts, graph, dict(settings["fit"]), history, spread, covariance)
+        fit = dict(settings["fit"])
+        return Embeddings(rows, theta, slot, counts, graph, fit, history, spread, covariance, pooled)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
 

@@ -31,7 +31,7 @@ READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "documents", "mi
 MODEL_OPTIONS = ("likelihood", "dimensions", "window", "negatives", "subsample", "absent")
 TRAINING_OPTIONS = (
     *("engine", "epochs", "threads", "seed", "checkpoint", "checkpoint_minutes"),
-    *("inference", "device", "precision", "merge_tokens"),
+    *("inference", "device", "precision", "merge_tokens", "pooled_epochs"),
 )
 
 
@@ -135,6 +135,13 @@ def fit(
     ] = "full",
     rotate: Annotated[
         bool | None, Option(help="Rotate languages onto each other after an epoch. Default: if a prior joins them.")
+    ] = None,
+    pooled_epochs: Annotated[
+        int | None,
+        Option(
+            help="The number of first epochs without groups and periods, which begin from there. Default: one, and "
+            "another for every five epochs."
+        ),
     ] = None,
     merge_tokens: Annotated[
         int, Option(help="With several processes: tokens that each reads before their vectors are merged.")

@@ -138,7 +138,7 @@ def find_rotation(problem: Problem) -> Rotation | None:
     graph, languages = problem.graph, len(problem.vocabulary_start) - 1
     if languages < 2:
         return None
-    of_row, is_word, origin = _layout(problem)
+    of_row, is_word, origin, pooled = _layout(problem)
     slot, place, shared = _untied(problem.slot, of_row, len(graph), languages)
     within, between = _divide(graph, place, len(shared))
     pull = (graph.weight * graph.sign)[between]
@@ -152,22 +152,26 @@ def find_rotation(problem: Problem) -> Rotation | None:
     second = np.concatenate([graph.second[between], copies])
     if held[language[first]].all() and held[language[second]].all():  # which is so, too, if there are no edges
         return None
-    initial_row = np.full(len(within), len(slot), np.int64)
+    initial_row, pooled_row = np.full((2, len(within)), len(slot), np.int64)
     np.minimum.at(initial_row, slot, origin)
-    apart = replace(problem, slot=slot, initial_row=initial_row, graph=within)
+    np.minimum.at(pooled_row, slot, pooled)
+    apart = replace(problem, slot=slot, initial_row=initial_row, pooled_row=pooled_row, graph=within)
     pull = np.concatenate([pull, np.full(len(shared), tie)])
     return Rotation(apart, shared, language, word > 0, held, first, second, pull)
 
 
-def _layout(problem: Problem) -> tuple[Ints, NDArray[np.bool_], Ints]:
-    """(R) The language of each row, whether it is a word's, and the row of the same word in the first slice."""
-    sizes = np.diff(problem.vocabulary_start)
-    slices = len(problem.slot) // sizes.sum() - 1
+def _layout(problem: Problem) -> tuple[Ints, NDArray[np.bool_], Ints, Ints]:
+    """(R) The language of each row, whether it is a word's, and the row of the same word in the first slice and if
+    there were no slices."""
+    sizes, words = np.diff(problem.vocabulary_start), int(problem.vocabulary_start[-1])
+    slices = len(problem.slot) // words - 1
     lengths = np.concatenate([sizes * slices, sizes])
     starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
     language = np.repeat(np.tile(np.arange(len(sizes)), 2), lengths)
     row = np.arange(len(problem.slot))
-    return language, row < sizes.sum() * slices, starts + (row - starts) % sizes[language]
+    is_word, word = row < words * slices, (row - starts) % sizes[language]
+    pooled = np.where(is_word, 0, words) + problem.vocabulary_start[language] + word
+    return language, is_word, starts + word, pooled
 
 
 def _untied(

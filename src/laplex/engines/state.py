@@ -57,11 +57,19 @@ class State:
     accumulator: NDArray[np.float32]  # (P + T) running sums of mean squared gradients
 
     @classmethod
-    def initial(cls, problem: Problem, seed: int) -> State:
-        """Small random vectors, the same for all slices of a word, with the fixed targets behind them."""
+    def zeros(cls, problem: Problem) -> State:
+        """Vectors of zeros with the fixed targets behind them."""
         rows = problem.parameters + len(problem.graph.targets)
         width = -(-problem.dimensions // FLOATS_PER_CACHE_LINE) * FLOATS_PER_CACHE_LINE
         state = cls(aligned_zeros(rows, width), problem.dimensions, np.full(rows, INITIAL_ACCUMULATOR, np.float32))
+        if len(problem.graph.targets):
+            state.theta[problem.parameters :] = problem.graph.targets
+        return state
+
+    @classmethod
+    def initial(cls, problem: Problem, seed: int) -> State:
+        """Small random vectors, the same for all slices of a word."""
+        state = cls.zeros(problem)
         random = np.random.default_rng([seed, 0])
         order = np.argsort(problem.initial_row, kind="stable")
         sorted_rows = problem.initial_row[order]
@@ -71,8 +79,26 @@ class State:
             members = order[slice(*np.searchsorted(sorted_rows, [row, row + ROWS_PER_BATCH]))]
             for batch in row_batches(len(members)):  # a word has a member for every slice
                 state.theta[members[batch]] = values[problem.initial_row[members[batch]] - row]
-        if len(problem.graph.targets):
-            state.theta[problem.parameters :] = problem.graph.targets
+        return state
+
+    @classmethod
+    def from_pooled(cls, problem: Problem, pooled: State, reads: Floats) -> State:
+        """Every slice of a word starts at the vector it has in the state of the same text without slices.
+
+        Adagrad's accumulator of a word is divided among its slices by how often they read it, as if it had grown there.
+        That of a word that a slice does not read stays the initial one, so that `fill` finds it.
+
+        Args:
+            problem: The problem with slices.
+            pooled: The state of the problem without slices, whose rows are those that `pooled_row` names.
+            reads: (P) How often each parameter is read in an epoch, over all ranks.
+        """
+        state, origin = cls.zeros(problem), problem.pooled_row
+        for rows in row_batches(problem.parameters):
+            state.theta[rows] = pooled.theta[origin[rows]]
+        share = reads / np.maximum(np.bincount(origin, reads), 1e-300)[origin]
+        growth = pooled.accumulator[origin] - np.float32(INITIAL_ACCUMULATOR)
+        state.accumulator[: problem.parameters] += (share * growth).astype(np.float32)
         return state
 
     @property

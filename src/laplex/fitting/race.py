@@ -2,14 +2,17 @@
 
 All candidates run some epochs of the same schedule, the better half goes on, and so on to the last two. Each run is the
 fit that `lx.fit` would give, stopped at the rungs and resumed: candidates that are compared have read the same text
-equally often, at the same step sizes, from the same start. (To start a candidate from the vectors of its neighbor would
-bias the comparison towards where the path began; benchmarks/tuning.py has the trial.)
+equally often, at the same step sizes, from the same start. The epochs without slices that fits begin with (`start.py`)
+are the same for all candidates with the same ridge and run once; candidates are compared after epochs with slices.
+(To start a candidate from the vectors of its neighbor would bias the comparison towards where the path began;
+benchmarks/tuning.py has the trial.)
 
 Results are kept in a folder, so that an interrupted tuning resumes:
 
     FOLDER/
       laplex.json, arrays-….safetensors   for each candidate and number of epochs: the log likelihood of each document
       run-<key>/                          the checkpoint of a candidate's fit
+      start-<key>/                        that of the epochs without slices
 
 The key is the hash of all that a fit depends on: model, graph, text and training. M held-out documents, n tokens.
 """
@@ -33,6 +36,7 @@ from laplex.errors import InputError, StorageError
 from laplex.fitting.estimation import DivergedError, Estimation, fit_identity
 from laplex.fitting.grid import Candidate, Grid
 from laplex.fitting.held_out import HeldOutText
+from laplex.fitting.start import pooled_epochs
 from laplex.fitting.training import Training
 from laplex.model.problem import Problem, make_problem
 from laplex.model.rows import Rows
@@ -95,13 +99,18 @@ class Race:
     ) -> None:
         self.grid = grid
         self.outcomes: dict[Candidate, dict[int, Outcome]] = {}
-        self.rungs = rungs(1 if training.engine == "reference" else training.epochs, len(grid.candidates))
-        self.last_rung = self.rungs[-1]  # the epochs of a complete fit
         self._tokens, self._training, self._results = tokens, training, results
         self._progress, self._quiet = progress, quiet
         self._keys: dict[Candidate, str] = {}
-        self._epochs_done, self.epochs_planned = 0, planned_epochs(self.rungs, len(grid.candidates))
-        self.text = HeldOutText.of_problem(tokens, self._problem(grid.candidates[0], quiet=quiet), training.seed)
+        problem = self._problem(grid.candidates[0], quiet=quiet)
+        self.text = HeldOutText.of_problem(tokens, problem, training.seed)
+        alike = grid.candidates[:1] if grid.strengths else grid.candidates
+        pooled = [pooled_epochs(candidate.model, training, problem) for candidate in alike]
+        self._pooled_epochs, epochs = max(pooled), 1 if training.engine == "reference" else training.epochs
+        self.rungs = rungs(epochs, len(grid.candidates), self._pooled_epochs)
+        self.last_rung = self.rungs[-1]  # the epochs of a complete fit
+        self._epochs_done = 0
+        self.epochs_planned = planned_epochs(self.rungs, len(grid.candidates), self._pooled_epochs)
 
     def run(self) -> Candidate:
         """The best of the candidates that have run to the end."""
@@ -145,7 +154,7 @@ class Race:
             if not new:
                 return
             for candidate in new:
-                self.epochs_planned += rung
+                self.epochs_planned += rung - self._shared_epochs
                 self.advance(candidate, rung)
             alive.extend(new)
 
@@ -186,23 +195,29 @@ class Race:
                     say(f"training diverged with {self.grid.describe(candidate)}", quiet=self._quiet)
                     sums = np.full(len(self.text.lengths), -np.inf)
                 self._results.put(key, epochs, Outcome(sums, time.monotonic() - started))
-            self._epochs_done += epochs - max(outcomes, default=0)
+            self._epochs_done += epochs - max(outcomes, default=self._shared_epochs)
             outcomes[epochs] = self._results.outcomes[key, epochs]
 
     def fit(self, candidate: Candidate, epochs: int | None = None) -> Embeddings:
         """The fit of a candidate after some epochs, or complete; it resumes from its checkpoint."""
         training = replace(self._training, checkpoint=self._checkpoint(candidate))
-        before = max(self.outcomes.get(candidate, {}), default=0)
+        before = max(self.outcomes.get(candidate, {}), default=self._shared_epochs)
 
         def report(share: float, message: str) -> None:
             done = self._epochs_done + max(share * self.last_rung - before, 0.0)
             self._progress.update(min(done / self.epochs_planned, 1.0), f"{self.grid.describe(candidate)}: {message}")
 
-        return Estimation(candidate.model, self._tokens, training, quiet=True, report=report).run(epochs)
+        starts = self._results.folder
+        return Estimation(candidate.model, self._tokens, training, True, report, starts).run(epochs)
+
+    @property
+    def _shared_epochs(self) -> int:
+        """The epochs that a candidate need not run, since another has run them for all."""
+        return self._pooled_epochs if any(self.outcomes.values()) else 0
 
     def delete_checkpoints(self, keep: Candidate) -> None:
         """Delete the checkpoints of all candidates but one."""
-        for folder in self._results.folder.glob("run-*"):
+        for folder in [*self._results.folder.glob("run-*"), *self._results.folder.glob("start-*")]:
             if folder != self._checkpoint(keep):
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -223,11 +238,15 @@ class Race:
         return make_problem(model, self._tokens, rows, training.holdout, training.seed, quiet=quiet)
 
 
-def rungs(epochs: int, candidates: int) -> list[int]:
-    """The numbers of epochs after which candidates are compared: from a fifth of them to all, one for every halving."""
+def rungs(epochs: int, candidates: int, pooled: int = 0) -> list[int]:
+    """The numbers of epochs after which candidates are compared, one for every halving.
+
+    They are from a fifth of the epochs with slices to all; the first `pooled` ones are without.
+    """
     halvings = math.ceil(math.log2(max(candidates / FINALISTS, 1)))
-    places = np.linspace(FIRST_RUNG * epochs, epochs, halvings + 1) if halvings else np.array([epochs])
-    return sorted({max(1, round(place)) for place in places.tolist()})
+    first = pooled + FIRST_RUNG * (epochs - pooled)
+    places = np.linspace(first, epochs, halvings + 1) if halvings else np.array([epochs])
+    return sorted({max(pooled + 1, round(place)) for place in places.tolist()})
 
 
 def survivors(candidates: int, place: int, of: int) -> int:
@@ -238,7 +257,7 @@ def survivors(candidates: int, place: int, of: int) -> int:
     return max(FINALISTS, round(candidates * share))
 
 
-def planned_epochs(rungs: list[int], candidates: int) -> int:
-    """The epochs of all runs together, unless the grid is extended."""
-    steps = [later - before for before, later in zip([0, *rungs], rungs)]
-    return sum(step * survivors(candidates, place, len(rungs)) for place, step in enumerate(steps))
+def planned_epochs(rungs: list[int], candidates: int, pooled: int = 0) -> int:
+    """The epochs of all runs together, unless the grid is extended; the first `pooled` ones are run once."""
+    steps = [later - before for before, later in zip([pooled, *rungs], rungs)]
+    return pooled + sum(step * survivors(candidates, place, len(rungs)) for place, step in enumerate(steps))

@@ -17,6 +17,7 @@ from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
 
 SMALLEST_INT = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
+SMALLEST_INT |= {"pooled_epochs": 0}
 TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache", "originals"}  # options of a fit that Tokens.of takes
 GPU_DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
@@ -38,8 +39,13 @@ class Training:
         block: The number of tokens that are read together: by default 8 for CBOW (32 for the engine "torch"), and 16
             for SGNS, which on the CPU reads up to 6 more, to fill its windows to multiples of eight.
         drawn: The number of negatives that are drawn for a block, by default as many as it has tokens.
-        rotate: Estimate languages separately in the first epoch, then rotate them onto each other before the prior
-            joins them. "auto": if it does and there are two epochs or more. Not for the reference engine.
+        rotate: Estimate languages separately in the first epoch, or in those without slices, then rotate them onto each
+            other before the prior joins them. "auto": if it does and there are two epochs or more. Not for the
+            reference engine.
+        pooled_epochs: The number of first epochs that are run without slices: one vector a word, and a Ridge alone for
+            a prior. Slices then begin from there. Their vectors, which know nothing of the metadata, are kept with the
+            model for tests. By default one and another for every five epochs (2 of 5, 3 of 10; none of 1) if vectors
+            vary, but none if they are drawn to fixed ones (Anchor) or the engine is "reference". 0 for none.
         inference: "map" for the vectors of highest posterior density; "variational" for the mean and the standard
             deviation of each number in each vector, found from there by as many passes again.
         device: For the engine "torch": "cuda", "mps" or "cpu", by default the best available.
@@ -62,6 +68,7 @@ class Training:
     block: int | None = None
     drawn: int | None = None
     rotate: Literal["auto"] | bool = "auto"
+    pooled_epochs: int | None = None
     inference: Literal["map", "variational"] = "map"
     device: str | None = None
     precision: Literal["full", "mixed"] = "full"
@@ -94,6 +101,12 @@ class Training:
         if self.rotate is True and (self.engine == "reference" or self.epochs < 2):
             raise InputError(
                 f'rotate=True is for engine="cpu" and two epochs or more, not {self.engine} and epochs={self.epochs}'
+            )
+
+        if self.pooled_epochs and (self.engine == "reference" or self.pooled_epochs >= self.epochs):
+            raise InputError(
+                f"pooled_epochs={self.pooled_epochs} must be fewer than epochs={self.epochs}, and is not for "
+                'engine="reference"'
             )
 
     def with_defaults(self, likelihood: Likelihood) -> Training:

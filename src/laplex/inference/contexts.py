@@ -1,48 +1,45 @@
 """Contexts that have not seen the labels, which tests need.
 
-Contexts that have seen the labels make a test reject too often, so the text is fitted once more without slices.
+Contexts that have seen the labels make a test reject too often. Those of the epochs that a fit begins with, before it
+has slices, have not, and are kept with it; for a model that does not have them the text is fitted once more.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError, StorageError
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
-from laplex.model.model import Model
-from laplex.model.priors.prior import Ridge, saved_priors
+from laplex.fitting.start import SHARED, pooled_model
+from laplex.model.priors.prior import ridge_strength, saved_priors
+from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.display import say
-from laplex.text.tokens import Tokens, cache_folder
+from laplex.text.tokens import Slices, Tokens, cache_folder
 
 POOLED_KIND = "pooled"  # in the manifest of a fit in the cache, whose folder is pooled-<key>; `laplex cache` lists it
 ENGINE = "cpu"  # with one thread, the only one that gives the same bytes each time
-SHARED = ("likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
-
-
-def ridge_strength(settings: dict[str, Any]) -> float:
-    """The strength of the model's Ridge if it is one number, else that of the default."""
-    ridges = (prior.ridge(described) for prior, described in saved_priors(settings))
-    strengths = [ridge for ridge in ridges if ridge is not None and not math.isnan(ridge)]
-    return sum(strengths) if strengths else 1.0
 
 
 def pooled(
     fitted: Embeddings, tokens: Tokens | None = None, *, threads: int | None = 1, quiet: bool = False
 ) -> Embeddings:
-    """Fit the model without labels: one vector a word, on the whole text, with the same likelihood.
+    """The model without labels: one vector a word, on the whole text, with the same likelihood.
 
-    The result is kept in the cache, under a hash of everything that decides it: the tokens, the settings, the engine
-    and its number of threads, and the versions of laplex and of what it computes with.
+    A model whose fit began without slices (`lx.Training.pooled_epochs`) has kept it. For others it is fitted, and kept
+    in the cache, under a hash of everything that decides it: the tokens, the settings, the engine and its number of
+    threads, and the versions of laplex and of what it computes with.
 
     Args:
         fitted: The model whose text, likelihood and training options are taken.
-        tokens: The text, if it is no longer where the model was fitted on it.
+        tokens: The text, if it has to be fitted and is no longer where the model was fitted on it.
         threads: How many threads fit it, None for all processors. Only one gives the same bytes each time.
         quiet: Whether to say nothing on the way.
 
@@ -53,6 +50,8 @@ def pooled(
         free = pooled(fitted, threads=8)
         contrast(fitted, "party", cluster="senator", pooled=free)
     """
+    if fitted.pooled is not None:
+        return _kept(fitted, fitted.pooled)
     tokens = tokens_of(fitted, tokens)
     parts = list(saved_priors(fitted.settings))
     if not fitted.columns and len(parts) == 1 and parts[0][0].ridge(parts[0][1]) is not None:
@@ -66,10 +65,20 @@ def pooled(
         except StorageError as error:
             say(f"{error}; it is fitted again", quiet=quiet)
     say("fitting contexts that do not know the labels (once for these tokens and settings)", quiet=quiet)
-    model = Model(prior=Ridge(identity["ridge"]), **identity["model"])
-    free = fit(model, tokens, quiet=quiet, holdout=0.0, **identity["training"])
+    free = fit(pooled_model(fitted.settings), tokens, quiet=quiet, holdout=0.0, **identity["training"])
     free.save(folder, kind=POOLED_KIND)
     return free
+
+
+def _kept(fitted: Embeddings, vectors: NDArray[np.float32]) -> Embeddings:
+    """The vectors (2N, D) of words and contexts that a fit began with, as a model."""
+    vocabularies = fitted.rows.vocabularies
+    rows = Rows(vocabularies, Slices((), ((),), np.zeros_like(fitted.rows.slices.of_document)))
+    model = pooled_model(fitted.settings)
+    counts = [count.sum(0, keepdims=True) for count in fitted.counts]
+    settings = fitted.settings | {"model": model.settings()}
+    slot = np.arange(len(rows), dtype=np.int32)
+    return Embeddings(rows, vectors, slot, counts, model.prior.graph(rows), settings, [])
 
 
 def pooled_identity(fitted: Embeddings, tokens: Tokens, threads: int | None) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class Problem:
     # the parameters
     slot: NDArray[np.int32]  # (R) row → parameter, −1 for none
     initial_row: NDArray[np.int64]  # (P) the row of the same word in the first slice, by whose number θ is initialized
+    pooled_row: NDArray[np.int64]  # (P) the row of the same word if there were no slices
     # the prior
     graph: Graph  # over parameters
     parts: dict[str, Graph]  # the same, prior by prior
@@ -117,9 +118,11 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     for language, vocabulary in enumerate(rows.vocabularies):
         start, end = rows.word_start(language, 0), rows.word_start(language, len(rows.slices))
         origin[start:end] = start + np.arange(end - start) % len(vocabulary)
-    initial_row = np.full(len(merged), len(rows), np.int64)
+    initial_row, pooled_row = np.full((2, len(merged)), len(rows), np.int64)
     np.minimum.at(initial_row, slot, origin)
-    return {"slot": slot, "initial_row": initial_row, "graph": merged, "parts": parts}
+    np.minimum.at(pooled_row, slot, rows.without_slices())
+    numbers = {"slot": slot, "initial_row": initial_row, "pooled_row": pooled_row}
+    return numbers | {"graph": merged, "parts": parts}
 
 
 def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> dict[str, Any]:
@@ -143,9 +146,11 @@ def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: boo
         parameters, words = parameters + len(places), words + len(vocabulary)
     slot[rows.context_start(0) :] = parameters + np.arange(words)
     graph = eliminate(prior, covariance, rows, slot, parameters + words, quiet=quiet)
+    pooled_row = np.concatenate([*initial_rows, words + np.arange(words)])
     return {
         "slot": slot,
-        "initial_row": np.concatenate([*initial_rows, words + np.arange(words)]),
+        "initial_row": pooled_row,
+        "pooled_row": pooled_row,
         "graph": graph,
         "parts": {repr(model.prior): graph},  # its parts cannot be told apart once rows are eliminated
         "present": np.concatenate(present),

@@ -82,6 +82,14 @@ class Rows:
         slice, word = np.divmod(rows - self._word_start[language], sizes[language])
         return (np.cumsum(sizes) - sizes)[language] + word, slice
 
+    def without_slices(self) -> NDArray[np.int64]:
+        """(R) The row of the same word, in the same role, in the layout of the same languages without slices."""
+        words, sizes, begin = [], [len(vocabulary) for vocabulary in self.vocabularies], 0
+        for size in sizes:
+            words.append(np.tile(np.arange(begin, begin + size), len(self.slices)))
+            begin += size
+        return np.concatenate([*words, begin + np.arange(begin)])
+
     def name(self, row: int) -> tuple[str, Role, tuple[str, ...]]:
         """The word, role and slice of a row, for messages."""
         if row >= self._context_start[0]:

@@ -77,6 +77,14 @@ class Checkpoint:
         say(f"going on after epoch {len(position.history)}{pieces}", quiet=self._quiet)
         return position
 
+    def holds(self, name: str) -> bool:
+        """Whether the state that is saved, if there is one, has an array of this name."""
+        return (
+            self._folder is not None
+            and storage.exists(self._folder)
+            and name in storage.load(self._folder, "checkpoint").arrays
+        )
+
     def save(self, state: Mapping[str, NDArray[Any]], position: Position) -> None:
         if self._folder is not None:
             settings = {"identity": self._identity, "position": position.to_json()}
@@ -85,7 +93,8 @@ class Checkpoint:
     def keep_copy(self, theta: NDArray[np.float32]) -> None:
         """Copy the parameters (rows, padded dimensions) after an epoch, unless that takes more than milliseconds."""
         if theta.nbytes <= MAX_COPY_BYTES:
-            self._copy = np.empty_like(theta) if self._copy is None else self._copy
+            if self._copy is None or self._copy.shape != theta.shape:
+                self._copy = np.empty_like(theta)
             np.copyto(self._copy, theta)
 
     def last_good(self, parameters: int, dimensions: int) -> NDArray[np.float32] | None:

@@ -198,6 +198,13 @@ def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Map
         yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
 
 
+def ridge_strength(settings: Mapping[str, Any]) -> float:
+    """The strength of a fitted model's Ridge if it is one number, else that of the default."""
+    ridges = (prior.ridge(described) for prior, described in saved_priors(settings))
+    strengths = [ridge for ridge in ridges if ridge is not None and not math.isnan(ridge)]
+    return sum(strengths) if strengths else 1.0
+
+
 def check_strength(strength: Any, infinite: bool = True) -> None:
     """Raise an error unless this is a number from 0, or several of them."""
     values = strength.values() if isinstance(strength, Mapping) else strength
