@@ -1,6 +1,6 @@
 """Real labels: p as `contrast` gives it, against permutations of whole units that are counted without any shortcut.
 
-    python benchmarks/agreement.py --data DATA [--corpora sotu-eras senate] [--dimensions 50] [--words 80]
+    python benchmarks/agreement.py --data DATA [--corpora sotu-eras senate] [--dimensions 50] [--words 80] [--record]
 
 Permuted labels have the same background in every group; real groups write about other things, and not as much.
 The reference gives every unit a row, permutes the labels of all rows, and computes the scores of both groups anew from
@@ -25,12 +25,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
+from results import record
 from scipy import stats
 
 import laplex as lx
 from laplex.inference import contrast, scores
 from laplex.inference.units import Options, gather
 
+TEXT = """p as `contrast` gives it, against permutations of whole units that are counted without any shortcut
+(999 of them, so that smaller p are compared as 0.001): the shares of words under 5%, Spearman's correlation of
+log p, and the words that only the reference has a p for. Aims: shares within 3 points, a correlation of .95,
+none missing."""
 DRAWS = 999
 LEAST_UNITS = 5  # of each label that use a word
 Floats = NDArray[np.float64]
@@ -148,14 +153,19 @@ def main() -> None:
     parser.add_argument("--corpora", nargs="+", choices=list(QUESTIONS), default=list(QUESTIONS))
     parser.add_argument("--dimensions", type=int, default=50)
     parser.add_argument("--words", type=int, default=80, help="of each band")
+    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
     arguments = parser.parse_args()
+    tables = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["LAPLEX_CACHE"] = cache
         for name in arguments.corpora:
             started = time.monotonic()
             frame = ask(QUESTIONS[name], arguments.data, arguments.dimensions, arguments.words)
-            print(summary(name, QUESTIONS[name], frame).to_string(index=False, float_format="{:.3f}".format))
+            tables.append(summary(name, QUESTIONS[name], frame))
+            print(tables[-1].to_string(index=False, float_format="{:.3f}".format))
             print(f"({time.monotonic() - started:.0f} s)", flush=True)
+    if arguments.record:
+        record("Agreement on real labels", TEXT, [pd.concat(tables)])
 
 
 if __name__ == "__main__":

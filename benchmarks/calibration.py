@@ -24,6 +24,7 @@ import argparse
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from planted import planted
+from results import record
 from separate import separate
 from trial import BANDS, SOURCES, Trial, begin, both_p, difference_of, enough, permuted, read, show, table_of
 
@@ -38,6 +40,24 @@ from laplex.inference.permutations import Permutations, Trend
 from laplex.inference.score_test import GroupScores, difference_effect, group_scores
 from laplex.inference.scores import ScoreTable
 from laplex.inference.units import gather
+
+NULL_TEXT = """300 words in five bands of frequency, each used by at least 25 clusters of every label. The
+labels mean nothing, so that 5% and 1% of p-values should be under these levels; "adjusted 10%" is the share of
+words that are called different after adjustment, "runs" that of labellings with any such word, which should be
+10%."""
+PLANTED_TEXT = """Labels are permuted, and then the text of one group is changed: shares of words under 5%, by
+band of frequency."""
+TEXTS = {
+    "cluster": NULL_TEXT,
+    "document": NULL_TEXT,
+    "drift": NULL_TEXT,
+    "halves": """Clusters are split into halves: the corrected square of one half over the product of the
+differences of both (1 is right), its standard error, the same for the plain square, and the error of the noise
+that was taken out.""",
+    "thinned": PLANTED_TEXT,
+    "power": PLANTED_TEXT,
+    "separate": PLANTED_TEXT,
+}
 
 
 def null_by_cluster(trial: Trial, times: int) -> pd.DataFrame:
@@ -144,6 +164,7 @@ def main() -> None:
     parser.add_argument("--labellings", type=int, default=30)
     parser.add_argument("--words", type=int, default=60, help="of each band")
     parser.add_argument("--parts", nargs="+", default=["cluster", "document", "halves", "thinned", "power"])
+    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
     arguments = parser.parse_args()
     source = SOURCES[arguments.corpus]
     source = replace(source, documents=arguments.documents or source.documents)
@@ -158,22 +179,23 @@ def main() -> None:
 
 
 def run(trial: Trial, arguments: argparse.Namespace) -> None:
-    started = time.monotonic()
-    if "cluster" in arguments.parts:
-        show("Null by cluster", null_by_cluster(trial, arguments.labellings), started)
-    if "halves" in arguments.parts:
-        show("Split halves: ratio to the cross-product", halves(trial), started)
-    if "document" in arguments.parts:
-        show("Null by document", null_by_document(trial, arguments.labellings), started)
-    if "thinned" in arguments.parts:
-        show("Thinned", pd.concat([planted(trial, None, 20, hidden) for hidden in (False, True)]), started)
-    if "power" in arguments.parts:
-        frames = [planted(trial, share, 2) for share in (0.1, 0.25, 0.5)]
-        show("Power at 5%", pd.concat(frames), started)
-    if "separate" in arguments.parts:
-        show("Power at 5% of separate fits", separate(trial), started)
-    if "drift" in arguments.parts:
-        show("Null of drift", null_of_drift(trial, arguments.labellings), started)
+    started, times = time.monotonic(), arguments.labellings
+    setting = f"{arguments.corpus}, {trial.free.dimensions} dimensions, {arguments.likelihood}"
+    parts: dict[str, tuple[str, Callable[[], pd.DataFrame]]] = {
+        "cluster": ("Labels permuted by cluster", lambda: null_by_cluster(trial, times)),
+        "halves": ("Split halves", lambda: halves(trial)),
+        "document": ("Labels permuted by document", lambda: null_by_document(trial, times)),
+        "thinned": ("Thinned", lambda: pd.concat([planted(trial, None, 20, hidden) for hidden in (False, True)])),
+        "power": ("Power at 5%", lambda: pd.concat([planted(trial, share, 2) for share in (0.1, 0.25, 0.5)])),
+        "separate": ("Power at 5% of separate fits", lambda: separate(trial)),
+        "drift": ("Times permuted", lambda: null_of_drift(trial, times)),
+    }
+    for part in arguments.parts:
+        title, measure = parts[part]
+        frame = measure()
+        show(title, frame, started)
+        if arguments.record:
+            record(f"{title} ({setting})", TEXTS[part], [frame])
 
 
 if __name__ == "__main__":
