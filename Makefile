@@ -1,4 +1,4 @@
-# make demo      install, fit the built-in corpus and show its most different words
+# make demo      install, fit the built-in corpus and show words whose use has changed
 # make test      install what tests need and run them
 # make quick     style, types and the quick tests, before a commit
 # make check     what the pre-commit hook runs
