@@ -33,7 +33,7 @@ Word = Annotated[list[str] | None, Option(help="A word to show instead of the to
 MinCount = Annotated[int | None, Option(help="Show only words that occur at least this often at each value.")]
 Interval = Annotated[float | None, Option(help="Add intervals with this coverage in repeated samples, such as 0.9.")]
 Cluster = Annotated[str | None, Option(help="The column of the sampled unit, such as the speaker, for tests.")]
-MinClusters = Annotated[int, Option(help="Test only words that at least this many clusters use at each value.")]
+MinClusters = Annotated[int | None, Option(help="Test only words that at least this many clusters use at each value.")]
 Rank = Annotated[
     Literal["distance", "evidence"], Option(help="Sort words by distance, or by evidence of a difference.")
 ]
@@ -93,7 +93,7 @@ def contrast(
     rank: Rank = "distance",
     interval: Interval = None,
     cluster: Cluster = None,
-    min_clusters: MinClusters = 25,
+    min_clusters: MinClusters = None,
     joint: Annotated[bool, Option("--joint", help="Test all values at once instead of each pair.")] = False,
     permutations: Annotated[int | None, Option(help="Count this many permutations for p-values, such as 999.")] = None,
     language: Language = None,
@@ -114,7 +114,7 @@ def distance(
     measure: Measure = "euclidean",
     interval: Interval = None,
     cluster: Cluster = None,
-    min_clusters: MinClusters = 25,
+    min_clusters: MinClusters = None,
     language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
@@ -139,7 +139,7 @@ def drift(
     rank: Rank = "distance",
     interval: Interval = None,
     cluster: Cluster = None,
-    min_clusters: MinClusters = 25,
+    min_clusters: MinClusters = None,
     language: Language = None,
     csv: Csv = None,
     plot: Plot = None,

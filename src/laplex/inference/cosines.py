@@ -49,7 +49,7 @@ def similarity(fitted: Embeddings, one: str, two: str, **options: Any) -> pd.Dat
     """
     shared, where = Options.split(options)
     text = CosineIntervals(fitted, shared)
-    warn_of_speakers(text.tokens, shared.cluster, fitted.columns)
+    warn_of_speakers(text.tokens, text.options.cluster, fitted.columns)
     table = fitted.similarity(one, two, language=shared.language, **where)
     ids = fitted.ids([one, two], text.language)
     text.read(ids)
@@ -76,7 +76,7 @@ def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.
     """
     shared, where = Options.split(options)
     text = CosineIntervals(fitted, shared)
-    warn_of_speakers(text.tokens, shared.cluster, fitted.columns)
+    warn_of_speakers(text.tokens, text.options.cluster, fitted.columns)
     table = fitted.neighbors(word, k, language=shared.language, **where)
     index = fitted.id(word, text.language)
     others = [fitted.id(other, text.language) for other in table["neighbor"]]
@@ -119,7 +119,7 @@ def project(
     """
     shared, where = Options.split(options)
     text = CosineIntervals(fitted, shared)
-    warn_of_speakers(text.tokens, shared.cluster, fitted.columns if across is None else [across])
+    warn_of_speakers(text.tokens, text.options.cluster, fitted.columns if across is None else [across])
     # with `across`, for the complaints about poles that are none
     table = fitted.project(words, axis, language=shared.language, **(where if across is None else {}))
     if across is not None:
@@ -192,9 +192,10 @@ class CosineIntervals:
     """Intervals for cosines of some words, where there is enough text."""
 
     def __init__(self, fitted: Embeddings, options: Options) -> None:
-        self.fitted, self.options, self._z = fitted, options, interval_quantile(options.interval)
+        self.fitted, self._z = fitted, interval_quantile(options.interval)
         self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
-        self._cluster_of_document = clusters_of(fitted, self.tokens, options.cluster)
+        self.options = options.with_unit(self.tokens, fitted.columns)
+        self._cluster_of_document = clusters_of(fitted, self.tokens, self.options.cluster)
         self.clusters: dict[int, Ints] = {}  # by word, (S) how many use it
         self.vectors: dict[int, JackknifeVectors] = {}
 
@@ -224,7 +225,7 @@ class CosineIntervals:
 
     def _is_enough(self, word: int, slice: int) -> bool:
         n, clusters = self._text_size(word, slice)
-        return n >= self.options.min_count and clusters >= self.options.min_clusters
+        return n >= self.options.min_count and clusters >= self.options.fewest
 
     def _of(self, word: int, slice: int) -> tuple[Floats, Floats] | None:
         """A word's vector in a slice and the influence on it, if there is enough text."""

@@ -104,7 +104,7 @@ def contrast(
 
 def _large_labels(request: Request, labels: list[int]) -> list[int]:
     """The labels that enough clusters have, if these are two or more; else all."""
-    units, least = request.units, request.options.min_clusters
+    units, least = request.units, request.options.fewest
     sizes = np.bincount(units.label, minlength=len(units.labels))
     large = [label for label in labels if sizes[label] >= least]
     if len(large) < 2:
@@ -272,13 +272,14 @@ class Request:
         top: int | None = None,
     ) -> None:
         self.fitted, self.column, self.rank = fitted, column, rank
-        self.options, self.where = options, where = Options.split(keywords)
+        options, self.where = Options.split(keywords)
         if rank not in tuple(ORDERS):
             raise InputError(f'rank="{rank}" is unknown: write "evidence" or "estimate"')
         self.top = None if top is None else check_int("top", top)
         self.permutations = None if permutations is None else check_int("permutations", permutations, 0)
         self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
-        self.units = gather(self.tokens, column, options.cluster, self.language, where)
+        self.options = options = options.with_unit(self.tokens, [column])
+        self.units = gather(self.tokens, column, options.cluster, self.language, self.where)
         if permutations and not self.units.nested:
             raise InputError(
                 f'a value of "{options.cluster}" has several values of "{column}", so labels cannot be exchanged '
@@ -304,7 +305,7 @@ class Request:
 
     def enough(self, counts: Ints, clusters: Ints) -> NDArray[np.bool_]:
         """(n) Which words occur often enough, in enough clusters."""
-        return (counts >= self.options.min_count) & (clusters >= self.options.min_clusters)
+        return (counts >= self.options.min_count) & (clusters >= self.options.fewest)
 
     def say_untested(self, tested: NDArray[np.bool_], where: str = "") -> None:
         """Report how many words have too little text, if none are asked for by name."""
@@ -313,7 +314,7 @@ class Request:
             who = f'values of "{options.cluster}"' if options.cluster else "documents"
             say(
                 f"{left:,} of {len(self.ids):,} words are not tested: under {options.min_count} occurrences or "
-                f"{options.min_clusters} {who}{where}",
+                f"{options.fewest} {who}{where}",
                 quiet=options.quiet,
             )
 

@@ -90,7 +90,7 @@ def explain(
     """
     shared, _ = Options.split(options)
     tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
-    passages = check_int("passages", passages, 0)
+    passages, shared = check_int("passages", passages, 0), shared.with_unit(tokens, [column])
     units = gather(tokens, column, shared.cluster, language, at or {})
     names, groups = _sides(fitted, column, units, values)
     number = fitted.id(word, language)

@@ -222,6 +222,7 @@ def typical_words(
 def find_changes(fitted: Embeddings, column: str, options: Options, unexplaining: Collection[str] = ()) -> Findings:
     """Test all words for a trend along an ordered column."""
     tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+    options = options.with_unit(tokens, [column])
     units, x, ends = units_on_line(fitted, gather(tokens, column, options.cluster, language, {}), column, tokens)
     ids = np.flatnonzero(fitted.counts[language].sum(0) >= options.min_count).tolist()
     free = label_free(fitted, tokens, None, options.quiet)
@@ -230,7 +231,7 @@ def find_changes(fitted: Embeddings, column: str, options: Options, unexplaining
         text,
         [text.vocabulary.words[i] for i in ids],
         [Question.trend(*ends, x)],
-        least=(options.min_count, options.min_clusters),
+        least=(options.min_count, options.fewest),
         permutations=None,
         seed=options.seed,
         unexplaining=unexplaining,

@@ -18,6 +18,8 @@ from scipy import stats
 from laplex.errors import InputError, check_int, check_interval, quote
 from laplex.text.tokens import Tokens
 
+DOCUMENTS = "documents"
+ENOUGH_CLUSTERS, FEWEST_CLUSTERS = 25, 5  # that must use a word, if there are many and if there are few
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -29,9 +31,11 @@ class Options:
     Any other keyword is a column, and restricts the question to one of its values: `party="D"`.
 
     Args:
-        cluster: The column that says who speaks; without it documents are independent.
+        cluster: The column that says who was sampled, such as the speaker; by default the unit that was named when the
+            text was read, and else documents. "documents" takes these as independent in any case.
         interval: The share of samples in which "lower" and "upper" hold the estimate.
-        min_clusters: The clusters (or documents) that must use a word, at each value or in each slice.
+        min_clusters: The clusters (or documents) that must use a word, at each value or in each slice; by default 25,
+            and fewer if there are under 100 clusters: a quarter of them, but 5 at least.
         min_count: How often a word must occur at the values compared, or in a slice.
         tokens: The text, if it is no longer where the model was fitted on it.
         language: The language, if the model has several.
@@ -45,7 +49,7 @@ class Options:
 
     cluster: str | None = None
     interval: float = 0.9
-    min_clusters: int = 25
+    min_clusters: int | None = None
     min_count: int = 100
     tokens: Tokens | None = None
     language: str | None = None
@@ -53,14 +57,31 @@ class Options:
     threads: int | None = None
     quiet: bool = False
 
+    @property
+    def fewest(self) -> int:
+        """How many clusters must use a word."""
+        return ENOUGH_CLUSTERS if self.min_clusters is None else self.min_clusters
+
+    def with_unit(self, tokens: Tokens, columns: Iterable[str]) -> Options:
+        """The same with the cluster that a question about some columns has, and how many of them must use a word."""
+        cluster = self.cluster
+        if cluster is None and tokens.unit is not None and tokens.unit not in columns:
+            cluster = tokens.unit
+        cluster = None if cluster == DOCUMENTS and DOCUMENTS not in tokens.columns else cluster
+        least = self.min_clusters
+        if least is None:
+            size = tokens.documents if cluster is None else len(tokens.values(cluster))
+            least = max(FEWEST_CLUSTERS, min(ENOUGH_CLUSTERS, size // 4))
+        return replace(self, cluster=cluster, min_clusters=least)
+
     @classmethod
     def split(cls, keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
         """The options among the keywords of a question, checked, and its restrictions to values of columns."""
         names = {field.name for field in fields(cls)}
         options = cls(**{name: value for name, value in keywords.items() if name in names})
         check_interval(options.interval)
-        min_clusters = check_int("min_clusters", options.min_clusters, 2)
-        options = replace(options, min_clusters=min_clusters, min_count=check_int("min_count", options.min_count))
+        least = None if options.min_clusters is None else check_int("min_clusters", options.min_clusters, 2)
+        options = replace(options, min_clusters=least, min_count=check_int("min_count", options.min_count))
         return options, {name: value for name, value in keywords.items() if name not in names}
 
 

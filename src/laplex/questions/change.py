@@ -44,7 +44,7 @@ class Changes(Answers):
         rank: Rank = "distance",
         interval: float | None = None,
         cluster: str | None = None,
-        min_clusters: int = 25,
+        min_clusters: int | None = None,
         tokens: Tokens | None = None,
         language: str | None = None,
         **slice: Any,
