@@ -21,9 +21,9 @@ from laplex.inference.contexts import POOLED_KIND, pooled
 from laplex.inference.differences import contrast, distance
 from laplex.runtime import storage
 
-pytestmark = pytest.mark.usefixtures("shared_cache")
+pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
-COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
+COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters"]
 COLUMNS += ["count_one", "count_two", "clusters_one", "clusters_two"]
 
 

@@ -99,7 +99,7 @@ class GroupScores:
     def residuals(self) -> Residuals:
         """The influences in the metric of T, without what all labels have in common."""
         metric = _inverse_root(self.covariance, 1.0)
-        residual = (self.influence - np.outer(self.tau / self.tau.sum(), self.score.sum(0))) @ metric
+        residual = (self.influence - np.outer(self.tau / self.tau.sum(), self.influence.sum(0))) @ metric
         return Residuals(residual, self.tau, self.label, self.cluster, self.piece)
 
 
