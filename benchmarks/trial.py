@@ -121,7 +121,7 @@ def both_p(table: ScoreTable, permutations: Permutations, design: Design) -> tup
     assert scores is not None
     residuals, draws, exceeding = scores.residuals(), 0, 0
     for last in (FIRST_DRAWS, 9_999, MOST_DRAWS):
-        exceeding += permutations.exceedances(residuals, design, table.word, draws, last)
+        exceeding += permutations.exceedances(residuals, design, table.id, draws, last)
         draws = last
         if exceeding >= ENOUGH_EXCEEDANCES:
             break

@@ -30,7 +30,7 @@ def table(random, tilt=(0.0, 0.0), more=1.0, apart=0.0, absent=0.0, thin=1.0, cl
     here = n[:, None] * (topic + lean) + np.sqrt(n)[:, None] * random.normal(size=(clusters, SIZE))
     around = size[:, None] * topic + np.sqrt(size)[:, None] * random.normal(0, 0.3, (clusters, SIZE))
     rows = np.arange(clusters)
-    return ScoreTable(0, label, rows, rows, here, n, around, size, COVARIANCE)
+    return ScoreTable(0, 0, label, rows, rows, here, n, around, size, COVARIANCE)
 
 
 def seeds(count, **choices):

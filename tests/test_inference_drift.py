@@ -40,7 +40,7 @@ def speakers_over_time(random, slope=0.0, own=0.5, speakers=50, times=4):
     lean = slope * X[label][:, None] * np.eye(SIZE)[0]
     here = n[:, None] * (way + lean) + np.sqrt(n)[:, None] * random.normal(size=(len(n), SIZE))
     around = np.sqrt(size)[:, None] * random.normal(0, 0.3, (len(n), SIZE))
-    return ScoreTable(0, label, speaker, speaker, here, n, around, size, COVARIANCE)
+    return ScoreTable(0, 0, label, speaker, speaker, here, n, around, size, COVARIANCE)
 
 
 def test_p_values_of_noise_are_even():

@@ -88,7 +88,7 @@ def speakers_with_all_labels(random, slope=0.0, own=0.9, speakers=50, labels=3):
     lean = x * (random.normal(0, own, (speakers, SIZE))[speaker] + slope * np.eye(SIZE)[0])
     here = n[:, None] * lean + np.sqrt(n)[:, None] * random.normal(size=(len(n), SIZE))
     around = np.sqrt(size)[:, None] * random.normal(0, 0.3, (len(n), SIZE))
-    return ScoreTable(0, label, speaker, speaker, here, n, around, size, COVARIANCE)
+    return ScoreTable(0, 0, label, speaker, speaker, here, n, around, size, COVARIANCE)
 
 
 def flipped(made, design, draws=199):

@@ -93,7 +93,7 @@ def test_the_estimate_is_the_standard_deviation_of_the_log_odds():
     tau, weight, label = random.gamma(2.0, 1.0, 20), random.gamma(2.0, 9.0, 20), np.arange(20) % 2
     here = tau[:, None] * (mean + np.outer(label, covariance @ d))
     rows = np.arange(20)
-    made = ScoreTable(0, label, rows, rows, here, tau, weight[:, None] * mean, weight, covariance)
+    made = ScoreTable(0, 0, label, rows, rows, here, tau, weight[:, None] * mean, weight, covariance)
     odds = random.multivariate_normal(mean, covariance, 200_000) @ d
     assert np.sqrt(effect(made).square / BIAS) == pytest.approx(odds.std(), rel=0.01)
     assert effect(made).square == pytest.approx(BIAS * d @ covariance @ d, rel=0.01)
@@ -191,7 +191,7 @@ def test_a_group_that_lacks_the_word_or_a_background_has_no_scores():
 
 def test_a_table_of_nothing_has_no_p():
     nothing, rows = np.zeros((10, 3)), np.arange(10)
-    made = ScoreTable(0, rows % 2, rows, rows, nothing, np.ones(10), nothing, np.ones(10), np.zeros((3, 3)))
+    made = ScoreTable(0, 0, rows % 2, rows, rows, nothing, np.ones(10), nothing, np.ones(10), np.zeros((3, 3)))
     assert np.isnan(formula(made))
     assert counted(made) == 1.0
     assert effect(made).square == 0.0

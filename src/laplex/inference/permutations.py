@@ -108,7 +108,10 @@ class Permutations:
         return cls(place[units.label[inside]], clusters == np.count_nonzero(inside), row_per_unit, seed)
 
     def exceedances(self, rows: Residuals, design: Design, word: int, first: int, last: int) -> int:
-        """How many of the draws from `first` up to `last` have a T at least as large as the labels have."""
+        """How many of the draws from `first` up to `last` have a T at least as large as the labels have.
+
+        `word` is its number in the vocabulary, so that draws do not depend on which other words are tested.
+        """
         values, labels = rows.values(), rows.label
         if self.nested:
             observed = float(design.statistics(labels[:, None], values)[0])

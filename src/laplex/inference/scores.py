@@ -48,6 +48,7 @@ class ScoreTable:
     """The sums of a word by unit."""
 
     word: int  # its number among those tested
+    id: int  # its number in the vocabulary
     label: Ints  # (m)
     cluster: Ints  # (m) rows with the same number belong together
     piece: Ints  # (m) rows with the same number get the same label when labels are permuted
@@ -243,10 +244,11 @@ class ScorePass(TextPass):
             rows = self.cells.rows(words.unit[pairs], self.units)
             score, tau = np.zeros((len(rows.label), size)), np.zeros(len(rows.label))
             score[rows.of_pair], tau[rows.of_pair] = s[pairs, :size], taus[pairs]
+            word = int(self.ids[batch[i]])
             yield ScoreTable(
-                *(batch[i], rows.label, rows.cluster, rows.piece, score, tau),
+                *(batch[i], word, rows.label, rows.cluster, rows.piece, score, tau),
                 *(scale * around[:, :size], scale * around_weight),
-                self._covariance(sigma[k], int(self.ids[batch[i]])),
+                self._covariance(sigma[k], word),
             )
 
     def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:

@@ -59,7 +59,7 @@ class WordTest:
         effect, residuals = self.effect(scores), scores.residuals()
         if not draws:
             return Finding(effect, formula_p(residuals, self.design), 0)
-        exceeding = self.permutations.exceedances(residuals, self.design, table.word, 0, draws)
+        exceeding = self.permutations.exceedances(residuals, self.design, table.id, 0, draws)
         return Finding(effect, (exceeding + 1) / (draws + 1), draws)
 
     def go_on(self, table: ScoreTable, found: Finding, draws: int) -> Finding:
@@ -67,7 +67,7 @@ class WordTest:
         scores = group_scores(table, self.groups)
         assert scores is not None  # since it has been tested
         exceeding = _exceedances(found) + self.permutations.exceedances(
-            scores.residuals(), self.design, table.word, found.permutations, draws
+            scores.residuals(), self.design, table.id, found.permutations, draws
         )
         return found._replace(p=(exceeding + 1) / (draws + 1), permutations=draws)
 
