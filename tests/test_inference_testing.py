@@ -103,8 +103,7 @@ def test_p_does_not_depend_on_what_else_is_asked_nor_on_threads(text, monkeypatc
     monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10 if shared else 1_000)
     words = ["w20", "w6", "w41", "w33", "w2", "w11"]
     every, few, turned = (
-        ask(text, words=some, cluster=cluster, threads=1)
-        for some in ([f"w{k}" for k in range(50)], words, words[::-1])
+        ask(text, words=some, cluster=cluster, threads=1) for some in ([f"w{k}" for k in range(50)], words, words[::-1])
     )
     same_p(every, few)
     same_p(few, turned)

@@ -183,8 +183,8 @@ def drift(
 
     The line is straight in the numbers that the values are, in the middles of the periods that they name, or in their
     order (if there is a Chain along them). Of more than 24 values, neighbors are taken together. A cluster may have
-    text at several values: its text counts as one piece of evidence, and p comes from a formula. What happened once
-    counts as documents do: that a word has another meaning in a year is no evidence about what years do to words.
+    text at several values: its text counts as one piece of evidence, whose sign is flipped to count p. What happened
+    once counts as documents do: that a word has another meaning in a year is no evidence about what years do to words.
 
     Args:
         fitted: The model.
