@@ -59,7 +59,7 @@ class ScoreTable:
     covariance: Floats  # (D, D) Σ
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """Which rows the table of a word has."""
 
     label: Ints  # (m)
@@ -85,14 +85,14 @@ class Cells:
         """(U) The cell of each unit."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
-    def rows(self, owners: NDArray[np.int32], units: Units) -> Rows:
+    def rows(self, owners: NDArray[np.int32], units: Units) -> TableRows:
         """The rows of a word that some units have: all units or, if cells are shared, these and then the cells."""
         if not self.shared:
-            return Rows(units.label, units.cluster, units.cluster, owners.astype(np.int64))
+            return TableRows(units.label, units.cluster, units.cluster, owners.astype(np.int64))
         places, clusters = np.arange(len(owners)), units.cluster[owners]
         label, beyond = np.concatenate([units.label[owners], self.label]), int(units.cluster.max(initial=0)) + 1
         cluster = np.concatenate([clusters, beyond + self.block])
-        return Rows(label, cluster, np.unique(cluster, return_inverse=True)[1], places)
+        return TableRows(label, cluster, np.unique(cluster, return_inverse=True)[1], places)
 
 
 def sort_into_cells(units: Units, seed: int) -> tuple[Units, Cells]:

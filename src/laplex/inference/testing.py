@@ -3,8 +3,8 @@ they matter.
 
 After 999 permutations of every word, those that fewer than ten of them reach are permuted ten times as often, and so on
 up to a million times. Stopping at ten keeps p valid at every level: a p below (10 + 1) / (N + 1) always comes from a
-longer run. It goes on while the smallest p there can be is too large to be told from chance among so many words, and as
-long as it takes little time.
+longer run. More are made while the smallest p there can be is too large to stand out among all words tested, or if they
+take little time.
 """
 
 from __future__ import annotations
