@@ -60,6 +60,8 @@ def test_planted_differences_come_first(swapped):
     assert list(found.columns) == COLUMNS
     assert set(found["word"][:2]) == set(PLANTED)
     assert (found["p_adjusted"][:2] < 0.02).all()
+    assert (found["permutations"][:2] == 9_999).all()
+    assert (found["p"] >= 1 / (found["permutations"] + 1)).all()
     assert (found["lower"][:2] > 0).all()
     assert (found["estimate"].between(found["lower"], found["upper"])).all()
     assert set(found["party"]) == {"D – R"}
