@@ -121,7 +121,7 @@ def both_p(table: ScoreTable, permutations: Permutations, design: Design) -> tup
     assert scores is not None
     residuals, draws, exceeding = scores.residuals(), 0, 0
     for last in (FIRST_DRAWS, 9_999, MOST_DRAWS):
-        exceeding += permutations.exceedances(residuals, design, table.word, draws, last)
+        exceeding += permutations.exceedances(residuals, design, table.id, draws, last)
         draws = last
         too_many = 20.0 * draws * residuals.residual.size > CHEAP_OPERATIONS
         if exceeding >= ENOUGH_EXCEEDANCES or too_many:

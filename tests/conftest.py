@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 import laplex as lx
+from laplex.inference import testing
 
 settings.register_profile("laplex", deadline=None, database=None)
 settings.load_profile("laplex")
@@ -35,6 +36,12 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "cache"
     monkeypatch.setenv("LAPLEX_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 9,999 permutations of a word, which take no time."""
+    monkeypatch.setattr(testing, "MAX_DRAWS", 9_999)
 
 
 @pytest.fixture(scope="session")

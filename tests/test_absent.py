@@ -19,7 +19,6 @@ from laplex.engines.sampling import AliasTables, count_visits
 from laplex.engines.state import State
 from laplex.fitting.estimation import Estimation
 from laplex.fitting.stability import refitted
-from laplex.inference.contexts import contrast_precision
 from laplex.model.absent import (
     SliceCovariance,
     eliminate_along_path,
@@ -471,7 +470,6 @@ def test_what_needs_a_vector_of_its_own_for_every_word_refuses_it(texts):
     fitted = fit(texts, "both")
     for ask in (
         lambda: fitted.posterior("0", quiet=True),
-        lambda: contrast_precision(fitted, "party", {"D": 0.5, "R": -0.5}, 0, {}),
         lambda: list(refitted(fitted, [2], quiet=True)),
     ):
         with pytest.raises(lx.InputError, match='absent="kept"'):

@@ -11,7 +11,7 @@ import laplex as lx
 from laplex import inference as posterior
 from laplex.cli.app import app
 
-pytestmark = pytest.mark.usefixtures("shared_cache")
+pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
 FEW = {"min_clusters": 10, "min_count": 50}
 

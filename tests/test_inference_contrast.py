@@ -21,9 +21,9 @@ from laplex.inference.contexts import POOLED_KIND, pooled
 from laplex.inference.differences import contrast, distance
 from laplex.runtime import storage
 
-pytestmark = pytest.mark.usefixtures("shared_cache")
+pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
-COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
+COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters"]
 COLUMNS += ["count_one", "count_two", "clusters_one", "clusters_two"]
 
 
@@ -64,6 +64,8 @@ def test_planted_differences_come_first(swapped):
     assert list(found.columns) == COLUMNS
     assert set(found["word"][:2]) == set(PLANTED)
     assert (found["p_adjusted"][:2] < 0.02).all()
+    assert (found["permutations"][:2] == 9_999).all()
+    assert (found["p"] >= 1 / (found["permutations"] + 1)).all()
     assert (found["lower"][:2] > 0).all()
     assert (found["estimate"].between(found["lower"], found["upper"])).all()
     assert set(found["party"]) == {"D – R"}
@@ -226,7 +228,7 @@ def test_text_that_is_gone_or_another_is_named(tmp_path, monkeypatch):
     assert len(ask(fitted, tokens=lx.Tokens(storage.load(moved, "tokens")), top=1)) == 1
 
 
-def test_speakers_in_both_groups_can_be_clusters_but_not_permuted():
+def test_speakers_in_both_groups_can_be_clusters():
     rows = [row | {"party": "DR"[number % 2]} for number, row in enumerate(speeches(5))]
     fitted = fit(rows)
     with warnings.catch_warnings():
@@ -234,8 +236,7 @@ def test_speakers_in_both_groups_can_be_clusters_but_not_permuted():
         found = ask(fitted, cluster=None)
     assert (found["p"] < 0.05).mean() < 0.2
     assert (ask(fitted)["p"] < 0.05).mean() < 0.2
-    with pytest.raises(lx.InputError, match=r'"speaker" has several values of "party".*leave out permutations='):
-        ask(fitted, permutations=99)
+    assert (ask(fitted, permutations=99)["permutations"] == 99).all()
 
 
 @pytest.mark.parametrize(

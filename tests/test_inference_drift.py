@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from clusters import CLUSTERS, SIZE, pair_effect, pair_p, pair_statistics, table
+from clusters import COVARIANCE, SIZE, counted, effect, formula, rejected, scores, seeds, table
 from parties import RATE, speeches
 
 import laplex as lx
 from laplex.inference import differences
 from laplex.inference.contexts import pooled
 from laplex.inference.differences import drift, positions_on_line
-from laplex.inference.score_test import (
-    counted_p,
-    newton_scale,
-    permuted_statistics,
-    rotate,
-    smoothed_p,
-    trend_effect,
-    trend_p,
-    trend_statistic,
-)
-from laplex.inference.statistics import ScoreTable
+from laplex.inference.permutations import Trend
+from laplex.inference.score_test import trend_effect
+from laplex.inference.scores import ScoreTable
 from laplex.inference.units import gather
 from laplex.runtime import storage
 
-pytestmark = pytest.mark.usefixtures("shared_cache")
+pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
 X = np.array([-0.5, -0.2, 0.1, 0.5])
-COLUMNS = ["word", "year", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters"]
-
-
-def scale(made):
-    return newton_scale(made.spectrum, 1.0, float(np.var(X)))
+COLUMNS = ["word", "year", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters"]
+MORE = (1.0, 2.0, 1.5, 0.7)
 
 
 def line(random, slope=0.0):
-    return table(random, tilt=slope * X, more=(1.0, 2.0, 1.5, 0.7))
+    return table(random, tilt=slope * X, more=MORE)
 
 
 def speakers_over_time(random, slope=0.0, own=0.5, speakers=50, times=4):
@@ -51,73 +40,55 @@ def speakers_over_time(random, slope=0.0, own=0.5, speakers=50, times=4):
     lean = slope * X[label][:, None] * np.eye(SIZE)[0]
     here = n[:, None] * (way + lean) + np.sqrt(n)[:, None] * random.normal(size=(len(n), SIZE))
     around = np.sqrt(size)[:, None] * random.normal(0, 0.3, (len(n), SIZE))
-    curvature = np.diag(n.sum() * np.linspace(0.5, 1.5, SIZE))
-    return rotate(ScoreTable(0, label, speaker, here, n, around, size, curvature)), label
+    return ScoreTable(0, 0, label, speaker, speaker, np.ones_like(speaker), here, n, around, size, COVARIANCE)
 
 
 def test_p_values_of_noise_are_even():
-    labellings = np.random.default_rng(9).permuted(np.tile(np.arange(CLUSTERS) % 4, (299, 1)), axis=1)
-    p, q = [], []
-    for seed in range(600):
-        made, label = line(np.random.default_rng(seed))
-        p.append(trend_p(made, label, X, scale(made)))
-        if seed < 300:
-            q.append(smoothed_p(permuted_statistics(made, label, labellings, scale(made), 4, trend_statistic(X))))
-    for values in (np.array(p), np.array(q)):
-        assert 0.02 < (values < 0.05).mean() < 0.085
-        assert (values < 0.01).mean() < 0.025
+    for p, count in ((formula, 600), (counted, 400)):
+        found = [p(made, design=Trend(X)) for made in seeds(count, tilt=0 * X, more=MORE)]
+        assert 0.02 < rejected(found) < 0.085
+        assert rejected(found, 0.01) < 0.025
 
 
 def test_speakers_who_drift_each_in_their_own_way_are_no_trend():
     p, apart = [], []
     for seed in range(300):
-        made, label = speakers_over_time(np.random.default_rng(seed))
-        p.append(trend_p(made, label, X, scale(made)))
-        alone = rotate(ScoreTable(0, label, np.arange(len(label)), made.score, made.tau, made.background, made.weight,
-                             np.diag(made.spectrum)))  # fmt: skip
-        apart.append(trend_p(alone, label, X, scale(made)))
-    assert 0.02 < (np.array(p) < 0.05).mean() < 0.09
-    assert (np.array(apart) < 0.05).mean() > 0.12
+        made = speakers_over_time(np.random.default_rng(seed))
+        p.append(formula(made, Trend(X)))
+        apart.append(formula(replace(made, cluster=np.arange(len(made.label))), Trend(X)))
+    assert 0.02 < rejected(p) < 0.09
+    assert rejected(apart) > 0.12
 
 
 def test_a_trend_is_found_and_a_bend_is_not_one():
-    found, bent = [], []
-    for seed in range(60):
-        made, label = line(np.random.default_rng(seed), 0.8)
-        found.append(trend_p(made, label, X, scale(made)))
-        made, label = table(np.random.default_rng(seed), 0.4 * np.array([1.0, -1.0, -1.0, 1.0]), np.ones(4))
-        bent.append(trend_p(made, label, np.array([-0.5, -0.2, 0.2, 0.5]), scale(made)))
-    assert np.mean(np.array(found) < 0.05) > 0.9
-    assert np.mean(np.array(bent) < 0.05) < 0.2
+    even = np.array([-0.5, -0.2, 0.2, 0.5])
+    for p in (formula, counted):
+        assert rejected(p(made, design=Trend(X)) for made in seeds(60, tilt=0.8 * X, more=MORE)) > 0.9
+        bent = seeds(60, tilt=0.4 * np.array([1.0, -1.0, -1.0, 1.0]))
+        assert rejected(p(made, design=Trend(even)) for made in bent) < 0.2
 
 
 def test_two_values_are_the_same_as_a_pair():
-    made, label = table(np.random.default_rng(2), tilt=(0.3, 0.0), more=(1.0, 2.0))
-    x, one = np.array([-0.5, 0.5]), label == 0
-    labellings = np.random.default_rng(3).permuted(np.tile(label, (100, 1)), axis=1)
-    step = newton_scale(made.spectrum, 1.0, 0.25)
-    assert trend_p(made, label, x, step) == pytest.approx(pair_p(made, one, 1.0))
-    pair, trend = pair_effect(made, one, 1.0), trend_effect(made, label, x, 1.0)
-    assert astuple(trend) == pytest.approx(astuple(pair), rel=1e-6)
-    both = permuted_statistics(made, label, labellings, step, 2, trend_statistic(x))
-    np.testing.assert_allclose(both, pair_statistics(made, one, 1.0, labellings == 0))
-    assert counted_p(both) == counted_p(pair_statistics(made, one, 1.0, labellings == 0))
+    made = table(np.random.default_rng(2), tilt=(0.3, 0.0), more=(1.0, 2.0))
+    x = np.array([-0.5, 0.5])
+    assert formula(made, Trend(x)) == pytest.approx(formula(made), rel=1e-3)
+    assert counted(made, 999, Trend(x)) == counted(made, 999)
+    pair, trend = astuple(effect(made)), astuple(trend_effect(scores(made), x))
+    assert trend == pytest.approx(pair, rel=1e-6)
 
 
 @pytest.mark.parametrize("make", [line, speakers_over_time])
 def test_the_effect_has_no_bias_and_its_interval_holds(make):
-    found, right, plain = [], [], []
+    found, right = [], []
+    expected = 0.4**2 / COVARIANCE[0, 0]
     for seed in range(300):
-        made, label = make(np.random.default_rng(seed), 0.4)
-        seen = trend_effect(made, label, X, 1e-9)
-        expected = (0.4 * made.tau.sum() / made.spectrum[0]) ** 2
+        seen = trend_effect(scores(make(np.random.default_rng(seed), 0.4)), X)
         found.append(seen.square / expected)
-        lower, upper = seen.bounds(1.645)
+        lower, upper = seen.interval(0.9)
         right.append(lower < expected < upper)
-        plain.append(seen.variance)
+        assert seen.variance > 0
     assert np.mean(found) == pytest.approx(1.0, abs=0.12)
     assert 0.82 < np.mean(right) < 0.96
-    assert min(plain) > 0
 
 
 YEARS = ("2001", "2002", "2004", "2005")
@@ -180,8 +151,9 @@ def test_nothing_moves_if_years_mean_nothing():
 
 
 def test_permutations_top_rank_and_words(moving):
-    counted = ask(moving, permutations=99)
-    assert counted["p"].min() == 1 / 100
+    counts = ask(moving, permutations=99)
+    assert counts["p"].min() == 1 / 100
+    assert set(counts["permutations"]) == {99}
     assert ask(moving, rank="estimate", permutations=0)["lower"].is_monotonic_decreasing
     pd.testing.assert_frame_equal(ask(moving, top=3, permutations=0), ask(moving, permutations=0).head(3))
     named = ask(moving, words=["w59", "w6"], min_clusters=10_000)
@@ -204,9 +176,10 @@ def test_many_values_are_taken_together(monkeypatch, moving):
         assert set(tokens.codes("speaker")[mine]) == {fewer.cluster[unit]}
 
 
-def test_speakers_at_several_years_cannot_be_permuted(moving):
-    with pytest.raises(lx.InputError, match="leave out permutations="):
-        ask(moving, cluster="speaker", permutations=99)
+def test_speakers_at_several_years_have_their_signs_flipped(moving):
+    found = ask(moving, cluster="speaker", permutations=99)
+    assert (found["permutations"] == 99).all()
+    assert found["p"].min() == 1 / 100
 
 
 def test_who_carries_the_value_is_named():

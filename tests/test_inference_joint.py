@@ -2,106 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from clusters import CLUSTERS, pair_effect, table
+from clusters import COVARIANCE, counted, effect, formula, rejected, seeds, table
 from parties import ask, fit, speeches
 from speakers import PLANTED
 
 import laplex as lx
 from laplex.inference.contexts import pooled
-from laplex.inference.score_test import (
-    counted_p,
-    difference_effect,
-    difference_p,
-    difference_statistic,
-    equalize_frequency,
-    jackknife_influence,
-    newton_scale,
-    permuted_statistics,
-    smoothed_p,
-)
+from laplex.inference.score_test import difference_effect, group_scores
 
-pytestmark = pytest.mark.usefixtures("shared_cache")
+pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
 GROUPS = 3
-PRIORS = dict.fromkeys(combinations(range(GROUPS), 2), 1.0)
-
-
-def scale(made):
-    return newton_scale(made.spectrum, 1.0, 1 / (2 * GROUPS))
-
-
-def draws(count, seed=9):
-    return np.random.default_rng(seed).permuted(np.tile(np.arange(CLUSTERS) % GROUPS, (count, 1)), axis=1)
 
 
 def test_p_values_of_noise_are_even():
-    p, q, labellings = [], [], draws(299)
-    for seed in range(600):
-        made, label = table(np.random.default_rng(seed), more=(1.0, 3.0, 1.5))
-        p.append(difference_p(made, label, GROUPS, scale(made)))
-        if seed < 300:
-            q.append(
-                smoothed_p(permuted_statistics(made, label, labellings, scale(made), GROUPS, difference_statistic))
-            )
-    for values in (np.array(p), np.array(q)):
-        assert 0.02 < (values < 0.05).mean() < 0.085
-        assert (values < 0.01).mean() < 0.025
+    for p, count in ((formula, 600), (counted, 400)):
+        found = [p(made) for made in seeds(count, tilt=(0.0,) * GROUPS, more=(1.0, 3.0, 1.5))]
+        assert 0.02 < rejected(found) < 0.085
+        assert rejected(found, 0.01) < 0.025
 
 
 def test_a_difference_of_one_group_is_found():
-    p = [
-        difference_p(made, label, GROUPS, scale(made))
-        for made, label in (table(np.random.default_rng(seed), tilt=(0.0, 0.5, 0.0)) for seed in range(60))
-    ]
-    assert np.mean(np.array(p) < 0.05) > 0.9
+    for p in (formula, counted):
+        assert rejected(p(made) for made in seeds(60, tilt=(0.0, 0.5, 0.0))) > 0.9
 
 
-def test_all_ways_to_p_agree():
-    labellings, found = draws(999), []
-    for seed in range(40):
-        made, label = table(np.random.default_rng(seed), tilt=(0.0, 0.15, 0.0))
-        statistics = permuted_statistics(made, label, labellings, scale(made), GROUPS, difference_statistic)
-        found.append((difference_p(made, label, GROUPS, scale(made)), counted_p(statistics)))
-    formula, counted = np.array(found).T
-    assert np.corrcoef(formula, counted)[0, 1] > 0.97
-    assert abs(formula - counted).mean() < 0.05
-
-
-def test_permuted_statistics_are_those_of_the_labels():
-    made, label = table(np.random.default_rng(1), tilt=(0.2, 0.0, 0.0))
-    labellings = draws(20)
-    found = permuted_statistics(made, label, labellings, scale(made), GROUPS, difference_statistic)
-    made = equalize_frequency(made, label, labellings, GROUPS)
-    for side, value in zip([label, *labellings], found):
-        f = np.array([made.tau[side == group].sum() for group in range(GROUPS)]) / made.tau.sum()
-        totals = jackknife_influence(made, side, GROUPS)[1]
-        own = (totals - np.outer(f, totals.sum(0))) * scale(made)
-        assert value == pytest.approx(((own**2).sum(1) / f).sum())
+def test_both_ways_to_p_agree():
+    both = np.array([(formula(made), counted(made, 999)) for made in seeds(40, tilt=(0.0, 0.15, 0.0))])
+    assert np.corrcoef(both.T)[0, 1] > 0.97
+    assert abs(both[:, 0] - both[:, 1]).mean() < 0.05
 
 
 def test_the_effect_is_the_mean_over_pairs():
-    made, label = table(np.random.default_rng(4), tilt=(0.3, 0.0, -0.2))
-    pairs = []
-    for one, two in PRIORS:
-        inside = np.isin(label, [one, two])
-        pairs.append(pair_effect(made.select(inside), label[inside] == one, 1.0).square)
-    assert difference_effect(made, label, GROUPS, PRIORS).square == pytest.approx(np.mean(pairs))
+    made = table(np.random.default_rng(4), tilt=(0.3, 0.0, -0.2), more=(1.0, 2.0, 1.0))
+    pairs = [difference_effect(group_scores(made, [[one], [two]])) for one, two in combinations(range(GROUPS), 2)]
+    assert effect(made).square == pytest.approx(np.mean([pair.square for pair in pairs]))
+    turned = replace(made, label=(made.label + 1) % GROUPS)
+    assert effect(turned).square == pytest.approx(effect(made).square)
 
 
 def test_the_effect_has_no_bias_and_its_interval_holds():
     tilt, found, right = (0.2, 0.0, 0.0), [], []
-    for seed in range(400):
-        made, label = table(np.random.default_rng(seed), tilt=tilt)
-        seen = difference_effect(made, label, GROUPS, dict.fromkeys(PRIORS, 1e-9))
-        # a tilt t of the mean of h moves a vector by t τ / A, and two of three pairs differ by it
-        expected = 2 / 3 * (tilt[0] * made.tau.sum() / made.spectrum[0]) ** 2
+    expected = 2 / 3 * tilt[0] ** 2 / COVARIANCE[0, 0]  # two of three pairs differ
+    for made in seeds(400, tilt=tilt):
+        seen = effect(made)
         found.append(seen.square / expected)
-        lower, upper = seen.bounds(1.645)
+        lower, upper = seen.interval(0.9)
         right.append(lower < expected < upper)
     assert np.mean(found) == pytest.approx(1.0, abs=0.1)
     assert 0.82 < np.mean(right) < 0.96
@@ -119,7 +71,7 @@ def three(shared_cache):
 def test_one_row_a_word(three):
     found = ask(three, joint=True, min_clusters=5)
     assert list(found.columns) == [
-        *("word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "n", "clusters")
+        *("word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters")
     ]
     assert found["word"].is_unique
     assert set(found["party"]) == {"all"}
@@ -149,12 +101,15 @@ def test_only_the_values_named_are_tested(three):
 
 
 def test_p_by_formula_and_by_counting(three):
-    smooth, formula, counted = (
-        ask(three, joint=True, min_clusters=5, permutations=count).set_index("word")["p"] for count in (None, 0, 499)
+    default, by_formula, few = (
+        ask(three, joint=True, min_clusters=5, permutations=count).set_index("word") for count in (None, 0, 499)
     )
-    assert counted.min() == 1 / 500
-    assert np.corrcoef(smooth, counted.loc[smooth.index])[0, 1] > 0.98
-    assert np.corrcoef(smooth, formula.loc[smooth.index])[0, 1] > 0.9
+    assert few["p"].min() == 1 / 500
+    assert set(few["permutations"]) == {499}
+    assert set(by_formula["permutations"]) == {0}
+    assert set(default["permutations"]) == {999, 9_999}
+    assert np.corrcoef(default["p"], few.loc[default.index, "p"])[0, 1] > 0.98
+    assert np.corrcoef(default["p"], by_formula.loc[default.index, "p"])[0, 1] > 0.9
 
 
 def test_values_with_few_clusters_are_left_out(three, capsys):

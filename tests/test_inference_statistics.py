@@ -1,4 +1,4 @@
-"""The sums of a pass over the text, against loops in plain NumPy; units; the precision of contrasts."""
+"""The sums of a pass over the text, against loops in plain NumPy; units."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from scipy.special import expit
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import laplex as lx
-from laplex.inference import statistics
-from laplex.inference.contexts import contrast_precision
-from laplex.inference.statistics import ScorePass, thread_pool
+from laplex.inference import scores
+from laplex.inference.scores import ScorePass
+from laplex.inference.statistics import thread_pool
 from laplex.inference.units import Options, determining_columns, gather
 
 WORDS = [1, 4, 5]
@@ -26,9 +26,9 @@ def fit(tokens, likelihood="cbow", **choices):
     return lx.fit(lx.Model(likelihood=likelihood, **choices), tokens, epochs=2, threads=1, quiet=True)
 
 
-def run(tokens, units, fitted, words=WORDS, row_per_unit=False, **options):
+def run(tokens, units, fitted, words=WORDS, **options):
     options = Options(**{"seed": 1, "threads": 2, "quiet": True} | options)
-    text = ScorePass(tokens, units, fitted, words, 0, options, row_per_unit)
+    text = ScorePass(tokens, units, fitted, words, 0, options)
     return text, list(text.run(range(len(words)), lambda table: table))
 
 
@@ -57,7 +57,7 @@ def test_the_sums_are_those_of_a_plain_loop(likelihood, cluster):
         rho, rate = fitted.matrix()[word].astype(float), noise[word]
         here, around = np.zeros((2, len(units), 4))
         tau, weight = np.zeros((2, len(units)))
-        curvature = np.zeros((4, 4))
+        contexts, sigmas = [], []
         for unit in range(len(units)):
             for document in units.documents[units.start[unit] : units.start[unit + 1]]:
                 for other, h in positions(tokens, fitted, document):
@@ -66,52 +66,65 @@ def test_the_sums_are_those_of_a_plain_loop(likelihood, cluster):
                     tau[unit] += is_here * (1 - sigma)
                     around[unit] += rate * sigma * h
                     weight[unit] += rate * sigma
-                    curvature += (is_here + rate) * sigma * (1 - sigma) * np.outer(h, h)
+                    contexts.append(h)
+                    sigmas.append(sigma)
         np.testing.assert_allclose(table.score, here, atol=1e-4)
         np.testing.assert_allclose(table.tau, tau, atol=1e-4)
         np.testing.assert_allclose(table.background, around, atol=1e-4)
         np.testing.assert_allclose(table.weight, weight, atol=1e-4)
-        assert abs(table.curvature - curvature).max() < 0.03 * abs(curvature).max()
+        covariance = np.cov(np.array(contexts).T, aweights=sigmas, ddof=0)
+        np.testing.assert_allclose(table.covariance, covariance, atol=0.03 * abs(covariance).max())
         np.testing.assert_array_equal(table.label, units.label)
     counts = tokens.counts(tokens.slices(["party"]))[:, WORDS].T
     np.testing.assert_array_equal(text.counts()[0], counts)
 
 
-def test_sampled_background_and_curvature_are_right_on_average(monkeypatch):
+def test_sampled_background_and_covariance_are_right_on_average(monkeypatch):
     tokens = read(small.documents(200))
     fitted = fit(tokens)
     units = gather(tokens, "party", None, 0, {})
+    monkeypatch.setattr(scores, "COVARIANCE_POSITIONS", 10**6)
     _, exact = run(tokens, units, fitted)
-    monkeypatch.setattr(statistics, "SAMPLED_POSITIONS", 1000)
-    monkeypatch.setattr(statistics, "CURVATURE_POSITIONS", 100)
+    monkeypatch.setattr(scores, "BACKGROUND_POSITIONS", 1000)
+    monkeypatch.setattr(scores, "COVARIANCE_POSITIONS", 400)
     sampled = [run(tokens, units, fitted, seed=seed)[1] for seed in range(20)]
     for k, table in enumerate(exact):
         around = np.array([one[k].background.sum(0) for one in sampled])
         error = around.std(0) / np.sqrt(len(sampled))
         assert (error > 0).all()
         assert (abs(around.mean(0) - table.background.sum(0)) < 4 * error).all()
-        trace = np.array([np.trace(one[k].curvature) for one in sampled])
-        assert abs(trace.mean() - np.trace(table.curvature)) < 4 * trace.std() / np.sqrt(len(sampled))
+        trace = np.array([np.trace(one[k].covariance) for one in sampled])
+        assert trace.std() > 0
+        assert abs(trace.mean() - np.trace(table.covariance)) < 4 * trace.std() / np.sqrt(len(sampled))
 
 
 def test_shared_rows_batches_and_threads_change_no_total(monkeypatch):
-    tokens = read(small.documents(60))
+    tokens = read(small.documents(60, length=8))
     fitted = fit(tokens, subsample=1e-2)
     units = gather(tokens, "party", None, 0, {})
-    _, one = run(tokens, units, fitted, range(12), row_per_unit=True, threads=1)
-    monkeypatch.setattr(statistics, "SHARED_ROWS_PER_LABEL", 3)
-    monkeypatch.setattr(statistics, "BATCH_BYTES", 20_000)
+    _, one = run(tokens, units, fitted, range(12), threads=1)
+    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 50)
+    monkeypatch.setattr(scores, "BLOCKS", 4)
+    monkeypatch.setattr(scores, "BATCH_BYTES", 4_000)
     text, two = run(tokens, units, fitted, range(12), threads=3)
     assert len(text.batches(range(12))) > 1
     for a, b in zip(one, two, strict=True):
-        assert a.word == b.word
-        assert len(b.tau) == 6 + (a.score.any(1) | (a.tau > 0)).sum() or len(b.tau) >= 6
+        assert (a.word, len(a.tau)) == (b.word, 60)
+        owners = int(text.start[b.word + 1] - text.start[b.word])
+        assert owners < len(b.tau) <= owners + 2 * 4  # a row for each block and party
+        np.testing.assert_allclose(a.covariance, b.covariance, rtol=1e-4, atol=1e-6)
         for label in (0, 1):
             for name in ("score", "tau", "background", "weight"):
                 x, y = (getattr(table, name)[table.label == label].sum(0) for table in (a, b))
                 np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
         with_word = b.tau > 0
+        assert not with_word[owners:].any()
         np.testing.assert_allclose(np.sort(a.tau[a.tau > 0]), np.sort(b.tau[with_word]), rtol=1e-5)
+        assert len(np.unique(b.piece[:owners])) == owners
+        blocks = b.piece[owners:]
+        assert len(np.unique(blocks)) < len(blocks)  # both labels of a block always have the same one
+        assert set(blocks).isdisjoint(b.piece[:owners])
+        assert text.exchanged(b.word) == owners + 4
 
 
 def test_the_same_seed_gives_the_same_table():
@@ -159,31 +172,6 @@ def test_a_column_that_determines_the_label_is_found():
     tokens = lx.Tokens.of(corpus, min_count=1, quiet=True)
     assert determining_columns(tokens, "party") == ["senator"]
     assert determining_columns(tokens, "senator") == []
-
-
-def test_the_precision_of_a_contrast_is_the_curvature_of_the_prior_along_it():
-    rows = small.documents(40)
-    prior = lx.Ridge(2.0) + lx.Groups("party", 30.0) + lx.Chain("year", 7.0)
-    model = lx.Model(vary=["party", "year"], prior=prior, dimensions=4, window=2)
-    fitted = lx.fit(model, small.corpus(rows), min_count=1, epochs=1, quiet=True)
-    laplacian = small.full_laplacian(fitted.graph)
-    direction = np.zeros(len(laplacian))
-    for slice, key in enumerate(fitted.rows.slices.keys):
-        direction[fitted.slots(0, slice)[3]] = 0.5 if key[0] == "D" else -0.5
-    expected = direction @ laplacian @ direction
-    apart = {"D": 0.5, "R": -0.5}
-    assert contrast_precision(fitted, "party", apart, 0, {})[3] == pytest.approx(expected)
-    assert expected == pytest.approx(3 * (30.0 + 2.0 / 2))
-    direction[[fitted.slots(0, slice)[3] for slice, key in enumerate(fitted.rows.slices.keys) if key[1] != "2001"]] = 0
-    alone = contrast_precision(fitted, "party", apart, 0, {"year": 2001})
-    assert alone[3] == pytest.approx(direction @ laplacian @ direction)
-    assert alone[3] == pytest.approx(30.0 + 2.0 / 2 + 2 * 2 * 7.0 / 4)
-    assert not contrast_precision(fitted, "speaker", apart, 0, {}).any()
-    line = {"2000": -0.5, "2001": -0.5 + 1 / 3, "2003": 0.5}
-    direction = np.zeros(len(laplacian))
-    for slice, key in enumerate(fitted.rows.slices.keys):
-        direction[fitted.slots(0, slice)[3]] = line[key[1]]
-    assert contrast_precision(fitted, "year", line, 0, {})[3] == pytest.approx(direction @ laplacian @ direction)
 
 
 def blas_threads() -> set[int]:

@@ -184,8 +184,8 @@ def drift(
 
     The line is straight in the numbers that the values are, in the middles of the periods that they name, or in their
     order (if there is a Chain along them). Of more than 24 values, neighbors are taken together. A cluster may have
-    text at several values: its text counts as one piece of evidence, and p comes from a formula. What happened once
-    counts as documents do: that a word has another meaning in a year is no evidence about what years do to words.
+    text at several values: its text counts as one piece of evidence, whose sign is flipped to count p. What happened
+    once counts as documents do: that a word has another meaning in a year is no evidence about what years do to words.
 
     Args:
         fitted: The model.
@@ -280,11 +280,6 @@ class Request:
         self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
         self.options = options = options.with_unit(self.tokens, [column])
         self.units = gather(self.tokens, column, options.cluster, self.language, self.where)
-        if permutations and not self.units.nested:
-            raise InputError(
-                f'a value of "{options.cluster}" has several values of "{column}", so labels cannot be exchanged '
-                "between them: leave out permutations="
-            )
         self.named = words is not None
         if words is not None:
             self.ids = fitted.ids(words, self.language)

@@ -222,6 +222,18 @@ def read_occurrences(lanes, text, place, rho, first, last, kept, positions, numb
 
 
 @fast
+def permute_labels(label, seed, drawn):
+    """Write permutations of `label` (units) into the columns of `drawn`."""
+    state, row = seeded(seed), label.copy()
+    for column in range(drawn.shape[1]):
+        for i in range(len(row) - 1, 0, -1):
+            j = min(np.int64(uniform(state) * (i + 1)), i)
+            row[i], row[j] = row[j], row[i]
+        for i in range(len(row)):
+            drawn[i, column] = row[i]
+
+
+@fast
 def logistic_rows(scores):
     """The logistic function of every number of a matrix, in place."""
     flat = scores.reshape(scores.size)

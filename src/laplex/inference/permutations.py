@@ -7,9 +7,10 @@ labels of the rows
     a line    T = ‖Σ_c x_c e_c‖² / Var(x)            the variance weighted by τ
 
 Where every cluster has one label, labels are exchanged between whole clusters (Freedman and Lane's method: residuals
-under the null hypothesis are permuted, not the text). If clusters are many, each gets any label with the probability of
-its share, which is the same but for the number of clusters with each label. Where a cluster has text under several
-labels, labels cannot be exchanged, and the signs of the clusters' contributions y to T = ‖Σ y‖² are flipped by chance.
+under the null hypothesis are permuted, not the text: groups of permuted text would mix backgrounds and frequencies,
+which is noise that the real groups do not have). If clusters are many, those without the word are exchanged in blocks.
+Where a cluster has text under several labels, labels cannot be exchanged, and the signs of the clusters' contributions
+y to T = ‖Σ y‖² are flipped by chance.
 
 Numbers are drawn in chunks with seeds of their own, so that p does not depend on how they are dealt out.
 m rows, D dimensions, G labels, P permutations.
@@ -18,12 +19,13 @@ m rows, D dimensions, G labels, P permutations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from laplex.inference import kernels
 from laplex.inference.units import Floats, Ints, Units
 
 FIRST_DRAWS = 999
@@ -108,17 +110,19 @@ class Permutations:
         return cls(place[units.label[inside]], clusters == np.count_nonzero(inside), row_per_unit, seed)
 
     def exceedances(self, rows: Residuals, design: Design, word: int, first: int, last: int) -> int:
-        """How many of the draws from `first` up to `last` have a T at least as large as the labels have."""
-        values, labels = rows.values(), rows.label
+        """How many of the draws from `first` up to `last` have a T at least as large as the labels have.
+
+        `word` is its number in the vocabulary, so that draws do not depend on which other words are tested.
+        """
         if self.nested:
-            observed = float(design.statistics(labels[:, None], values)[0])
-            pieces = values if self.row_per_unit else rows.by_piece(values)
+            values = rows.values()
+            observed = float(design.statistics(rows.label[:, None], values)[0])
+            pieces = values if self.row_per_unit else rows.by_piece()
             statistics: Callable[[Signs], Floats] = lambda drawn: design.statistics(drawn, pieces)  # noqa: E731
         else:
-            y = rows.contributions(design)
-            observed = float((y.sum(0, dtype=np.float64) ** 2).sum())
-            pieces = y
-            statistics = lambda drawn: _squared_lengths(drawn, y)  # noqa: E731
+            observed = float((rows.contributions(design).sum(0, dtype=np.float64) ** 2).sum())
+            pieces = rows.by_sign().contributions(design)
+            statistics = lambda drawn: _squared_lengths(drawn, pieces)  # noqa: E731
         return sum(
             int(np.count_nonzero(statistics(drawn) >= ROUNDING * observed))
             for drawn in self._draws(len(pieces), word, first, last)
@@ -137,15 +141,13 @@ class Permutations:
         random = np.random.default_rng([*self.seed, chunk, *([] if self.row_per_unit else [word])])
         if not self.nested:
             drawn = (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int8)
-        elif self.row_per_unit:
-            drawn = np.tile(self.label.astype(np.int8)[:, None], (1, CHUNK))
-            random.permuted(drawn, axis=0, out=drawn)
         else:
-            ends = np.cumsum(np.bincount(self.label))[:-1] / len(self.label)
-            uniform = random.random((size, CHUNK), np.float32)
-            drawn = np.zeros((size, CHUNK), np.int8)
-            for end in ends:
-                drawn += uniform >= end
+            # of as many pieces as there are, the shares of labels are those of the units
+            label = (
+                self.label if self.row_per_unit else np.sort(self.label)[(np.arange(size) * len(self.label)) // size]
+            )
+            drawn = np.empty((size, CHUNK), np.int8)
+            kernels.permute_labels(label.astype(np.int8), int(random.integers(2**62)), drawn)
         if self.row_per_unit and (chunk + 1) * drawn.nbytes <= KEPT_BYTES:
             self._kept[chunk] = drawn
         return drawn
@@ -157,21 +159,49 @@ def _squared_lengths(signs: Signs, y: NDArray[np.float32]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What label and frequency do not explain of the rows of a table; they sum to zero."""
+    """What label and frequency do not explain of the rows of a table, in the metric of T; they sum to zero."""
 
     residual: Floats  # (m, D) e
     tau: Floats  # (m)
     label: Ints  # (m) from 0
     cluster: Ints  # (m)
     piece: Ints  # (m) rows that always have the same label
+    size: Ints  # (m) how many units each row has
 
     def values(self) -> NDArray[np.float32]:
         """(m, D + 1) e and τ."""
         return np.concatenate([self.residual, self.tau[:, None]], 1).astype(np.float32)
 
-    def by_piece(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Rows that always have the same label, added up."""
-        return sum_by(values, self.piece).astype(np.float32)
+    def by_piece(self) -> NDArray[np.float32]:
+        """(pieces, D + 1) The same by piece, which vary as if units that share a piece had labels of their own.
+
+        What units without the word have in common adds up within blocks. And how many pieces with the word get a label
+        varies less, the fewer other pieces there are. So the means of the two kinds of pieces are put as far apart as
+        gives sums the variance that the exchange of single units gives them.
+        """
+        values = sum_by(self.values(), self.piece)
+        size = sum_by(self.size[:, None].astype(np.float64), self.piece)[:, 0]
+        block = size > 1
+        if not block.any() or block.all():
+            return values.astype(np.float32)
+        e, pieces, units = values[:, :-1], len(values), float(size.sum())
+        with_word, without = e[~block].mean(0), e[block].sum(0) / size[block].sum()
+        ratio = np.sqrt(size[block].sum() / units * pieces / np.count_nonzero(block))
+        e[block] += with_word - ratio * (with_word - without) - np.outer(size[block], without)
+        e -= e.mean(0)
+        return values.astype(np.float32)
+
+    def by_sign(self) -> Residuals:
+        """The same with what units of a shared row have in common taken down to what it adds if signs are their own."""
+        shared = self.size > 1
+        if not shared.any():
+            return self
+        residual = self.residual.copy()
+        for label in np.unique(self.label[shared]):
+            mine = shared & (self.label == label)
+            size = self.size[mine]
+            residual[mine] -= np.outer(size - np.sqrt(size), residual[mine].sum(0) / size.sum())
+        return replace(self, residual=residual)
 
     def contributions(self, design: Design) -> NDArray[np.float32]:
         """(clusters, …) y, whose sum has the squared length T."""

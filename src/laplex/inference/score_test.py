@@ -81,6 +81,7 @@ class GroupScores:
     tau: Floats  # (m)
     cluster: Ints  # (m)
     piece: Ints  # (m)
+    size: Ints  # (m) how many units each row has
     covariance: Floats  # (D, D) Σ
 
     @cached_property
@@ -102,9 +103,15 @@ class GroupScores:
         return _inverse_root(self.covariance, 1.0)
 
     def residuals(self) -> Residuals:
-        """The influences in the metric of T, without what all labels have in common."""
-        residual = (self.influence - np.outer(self.tau / self.tau.sum(), self.score.sum(0))) @ self.test_metric
-        return Residuals(residual, self.tau, self.label, self.cluster, self.piece)
+        """The influences in the metric of T, without what all labels have in common.
+
+        Rows are weighted so that each label has the same share in τ. The noise of the difference between two labels is
+        that of U_g / τ_g of both; permuted rows add up to as much only if they are divided by τ_g.
+        """
+        factor = (1 / (len(self.share) * self.share))[self.label]
+        tau, influence = factor * self.tau, factor[:, None] * self.influence
+        residual = (influence - np.outer(tau / tau.sum(), influence.sum(0))) @ self.test_metric
+        return Residuals(residual, tau, self.label, self.cluster, self.piece, self.size)
 
 
 def _inverse_root(covariance: Floats, ridge: float) -> Floats:
@@ -132,7 +139,8 @@ def group_scores(table: ScoreTable, groups: Sequence[Sequence[int]]) -> GroupSco
         around = background[side] - weight[side][:, None] * center
         influence[side] = score[side] - tau[side][:, None] * center - rate * around
         sums[group] = score[side].sum(0) - rate * background[side].sum(0)
-    return GroupScores(influence, sums, label, tau, table.cluster[rows], table.piece[rows], table.covariance)
+    pieces = table.cluster[rows], table.piece[rows], table.size[rows]
+    return GroupScores(influence, sums, label, tau, *pieces, table.covariance)
 
 
 def _mean_of_others(background: Floats, weight: Floats) -> Floats:
@@ -212,8 +220,8 @@ def _line_through_others(influence: Floats, tau: Floats, x: Floats, cluster: Int
 
 def formula_p(residuals: Residuals, design: Design) -> float:
     """p by the formula."""
-    y = residuals.contributions(design).astype(np.float64)
-    return quadratic_form_p(y, float((y.sum(0) ** 2).sum()))
+    total = residuals.contributions(design).sum(0, dtype=np.float64)
+    return quadratic_form_p(residuals.by_sign().contributions(design).astype(np.float64), float(total @ total))
 
 
 def quadratic_form_p(y: Floats, statistic: float) -> float:

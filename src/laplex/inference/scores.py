@@ -48,9 +48,11 @@ class ScoreTable:
     """The sums of a word by unit."""
 
     word: int  # its number among those tested
+    id: int  # its number in the vocabulary
     label: Ints  # (m)
     cluster: Ints  # (m) rows with the same number belong together
     piece: Ints  # (m) rows with the same number get the same label when labels are permuted
+    size: Ints  # (m) how many units each row has
     score: Floats  # (m, D) s
     tau: Floats  # (m)
     background: Floats  # (m, D) B
@@ -58,12 +60,13 @@ class ScoreTable:
     covariance: Floats  # (D, D) Σ
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """Which rows the table of a word has."""
 
     label: Ints  # (m)
     cluster: Ints  # (m)
     piece: Ints  # (m)
+    size: Ints  # (m) how many units each row has
     of_pair: Ints  # the row of each unit that has the word
 
 
@@ -84,14 +87,17 @@ class Cells:
         """(U) The cell of each unit."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
-    def rows(self, owners: NDArray[np.int32], units: Units) -> Rows:
+    def rows(self, owners: NDArray[np.int32], units: Units) -> TableRows:
         """The rows of a word that some units have: all units or, if cells are shared, these and then the cells."""
         if not self.shared:
-            return Rows(units.label, units.cluster, units.cluster, owners.astype(np.int64))
+            size = np.ones(len(units), np.int64)
+            return TableRows(units.label, units.cluster, units.cluster, size, owners.astype(np.int64))
         places, clusters = np.arange(len(owners)), units.cluster[owners]
         label, beyond = np.concatenate([units.label[owners], self.label]), int(units.cluster.max(initial=0)) + 1
         cluster = np.concatenate([clusters, beyond + self.block])
-        return Rows(label, cluster, np.unique(cluster, return_inverse=True)[1], places)
+        others = np.diff(self.start) - np.bincount(self.of_unit[owners], minlength=len(self))
+        size = np.concatenate([np.ones(len(owners), np.int64), others])
+        return TableRows(label, cluster, np.unique(cluster, return_inverse=True)[1], size, places)
 
 
 def sort_into_cells(units: Units, seed: int) -> tuple[Units, Cells]:
@@ -254,14 +260,16 @@ class ScorePass(TextPass):
         for k, i in enumerate(tile):
             pairs = slice(words.start[i], words.start[i + 1])
             scale = self.negatives[self.ids[batch[i]]] / self._chance
-            around, around_weight = self._by_row(words.unit[pairs], sigma[k], background[:, k], weight[:, k])
             rows = self.cells.rows(words.unit[pairs], self.units)
+            around, around_weight = self._by_row(words.unit[pairs], sigma[k], background[:, k], weight[:, k])
+            around[rows.size == 0], around_weight[rows.size == 0] = 0.0, 0.0  # but for rounding
             score, tau = np.zeros((len(rows.label), size)), np.zeros(len(rows.label))
             score[rows.of_pair], tau[rows.of_pair] = s[pairs, :size], taus[pairs]
+            word = int(self.ids[batch[i]])
             yield ScoreTable(
-                *(batch[i], rows.label, rows.cluster, rows.piece, score, tau),
+                *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, score, tau),
                 *(scale * around[:, :size], scale * around_weight),
-                self._covariance(sigma[k], int(self.ids[batch[i]])),
+                self._covariance(sigma[k], word),
             )
 
     def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:
@@ -292,8 +300,6 @@ class ScorePass(TextPass):
         cell = self.cells.of_unit[units]
         np.subtract.at(sums, cell, own)
         weights -= np.bincount(cell, own_weight, len(weights))
-        empty = np.bincount(cell, minlength=len(weights)) == np.diff(self.cells.start)
-        sums[empty], weights[empty] = 0.0, 0.0  # but for rounding
         return np.concatenate([own, sums]), np.concatenate([own_weight, np.maximum(weights, 0.0)])
 
     def _covariance(self, sigma: Singles, word: int) -> Floats:

@@ -3,8 +3,8 @@ they matter.
 
 After 999 permutations of every word, those that fewer than ten of them reach are permuted ten times as often, and so on
 up to a million times. Stopping at ten keeps p valid at every level: a p below (10 + 1) / (N + 1) always comes from a
-longer run. It goes on while the smallest p there can be is too large to be told from chance among so many words, and as
-long as it takes little time.
+longer run. More are made while the smallest p there can be is too large to stand out among all words tested, or if they
+take little time.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class WordTest:
         effect, residuals = self.effect(scores), scores.residuals()
         if not draws:
             return Finding(effect, formula_p(residuals, self.design), 0)
-        exceeding = self.permutations.exceedances(residuals, self.design, table.word, 0, draws)
+        exceeding = self.permutations.exceedances(residuals, self.design, table.id, 0, draws)
         return Finding(effect, (exceeding + 1) / (draws + 1), draws)
 
     def go_on(self, table: ScoreTable, found: Finding, draws: int) -> Finding:
@@ -67,7 +67,7 @@ class WordTest:
         scores = group_scores(table, self.groups)
         assert scores is not None  # since it has been tested
         exceeding = _exceedances(found) + self.permutations.exceedances(
-            scores.residuals(), self.design, table.word, found.permutations, draws
+            scores.residuals(), self.design, table.id, found.permutations, draws
         )
         return found._replace(p=(exceeding + 1) / (draws + 1), permutations=draws)
 

@@ -24,7 +24,7 @@ BETWEEN = " – "  # stands between two values that are compared
 MEASURES = ("distance", "similarity", "position", "drift", "difference", "estimate")
 
 _REMARKS = ("rank", "neighbors", "before", "after")  # columns that describe a row but do not identify it
-_COUNTS = re.compile("(count|clusters)(_.*)?|n")  # columns that say how much text there is
+_COUNTS = re.compile("(count|clusters)(_.*)?|n|permutations")  # columns that say how much a row is made from
 
 
 def as_frame(frame: Any) -> pd.DataFrame:

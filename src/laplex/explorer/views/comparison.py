@@ -67,7 +67,12 @@ def _test_boxes(fitted: Embeddings, column: str) -> tuple[int, dict[str, Any]]:
     cluster = address.cluster_box(fitted, tokens, column, "cluster")
     most = address.slider("Words to test", TESTED_WORDS, TESTED_WORDS[0], "most")
     clusters = choosing.min_clusters(tokens, cluster) if cluster is not None else choosing.MAX_MIN_CLUSTERS
-    options = {"cluster": cluster or "documents", "interval": loading.INTERVAL, "rank": "evidence", "min_clusters": clusters}
+    options = {
+        "cluster": cluster or "documents",
+        "interval": loading.INTERVAL,
+        "rank": "evidence",
+        "min_clusters": clusters,
+    }
     return most, options
 
 
