@@ -4,9 +4,8 @@
 
 Permuted labels have the same background in every group; real groups write about other things, and not as much.
 The reference gives every unit a row, permutes the labels of all rows, and computes the scores of both groups anew from
-their own occurrences and their own background. Units are weighted so that both groups have the same number of occurrences
-in all, and the same frequency: the noise of a difference is that of the mean of either group, and permuted groups, which
-mix both, have as much only then.
+their own occurrences and their own background. Its background is weighted so that the word is equally frequent in both
+groups, since groups that mix units with different frequencies have more noise than the real ones.
 
 By band of frequency: the number of words, the shares under 5%, Spearman's correlation of log p, and the words that only
 the reference has a p for.
@@ -86,17 +85,16 @@ QUESTIONS = {
 def reference(table: scores.ScoreTable, draws: NDArray[np.int8]) -> float:
     """p of a word by counting; `draws` (1 + P, units) are the labels as they are, and permuted."""
     label = draws[0]
-    sums_of = [[values[label == side].sum() for side in (0, 1)] for values in (table.tau, table.weight)]
-    more, rate = 1 / np.array(sums_of[0]), np.array(sums_of[0]) / np.array(sums_of[1])
-    occurring, factor = more[label], (more * rate)[label]
+    rates = np.array([table.tau[label == side].sum() / table.weight[label == side].sum() for side in (0, 1)])
+    factor = (rates / rates.mean())[label]
     roots = np.linalg.cholesky(
         table.covariance + np.trace(table.covariance) / len(table.covariance) * np.eye(len(table.covariance))
     )
     whiten = np.linalg.inv(roots).T
     center = table.background.sum(0) / table.weight.sum()
-    here = occurring[:, None] * ((table.score - table.tau[:, None] * center) @ whiten)
+    here = (table.score - table.tau[:, None] * center) @ whiten
     around = factor[:, None] * ((table.background - table.weight[:, None] * center) @ whiten)
-    sums = np.concatenate([here, around, (occurring * table.tau)[:, None], (factor * table.weight)[:, None]], 1)
+    sums = np.concatenate([here, around, table.tau[:, None], (factor * table.weight)[:, None]], 1)
     size = here.shape[1]
     first = draws.astype(np.float64) @ sums
     groups = [first, sums.sum(0) - first]

@@ -15,11 +15,14 @@ from laplex.inference.scores import ScoreTable
 X = np.array([-0.5, -0.2, 0.5])
 
 
-@pytest.mark.parametrize("more", [1.0, (1.0, 2.0)])
-def test_groups_with_other_topics_do_not_differ_in_how_they_use_a_word(more):
-    """Most clusters lack the word, whose contexts differ only as all contexts do."""
+@pytest.mark.parametrize(("more", "least"), [(1.0, 0.025), ((1.0, 2.0), 0.01)])
+def test_groups_with_other_topics_do_not_differ_in_how_they_use_a_word(more, least):
+    """Most clusters lack the word, whose contexts differ only as all contexts do.
+
+    If it is twice as frequent in a group, permuted groups are noisier than the real ones, and fewer are called different.
+    """
     p = [counted(made) for made in seeds(500, apart=3.0, absent=0.6, more=more)]
-    assert 0.025 < rejected(p) < 0.08
+    assert least < rejected(p) < 0.08
     assert 0.4 < np.mean(p) < 0.6
     assert stats.kstest(np.array(p) - np.random.default_rng(0).random(500) / 200, "uniform").pvalue > 0.001
 

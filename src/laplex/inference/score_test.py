@@ -103,15 +103,10 @@ class GroupScores:
         return _inverse_root(self.covariance, 1.0)
 
     def residuals(self) -> Residuals:
-        """The influences in the metric of T, without what all labels have in common.
-
-        Rows are weighted so that each label has the same share in τ. The noise of the difference between two labels is
-        that of U_g / τ_g of both; permuted rows add up to as much only if they are divided by τ_g.
-        """
-        factor = (1 / (len(self.share) * self.share))[self.label]
-        tau, influence = factor * self.tau, factor[:, None] * self.influence
-        residual = (influence - np.outer(tau / tau.sum(), influence.sum(0))) @ self.test_metric
-        return Residuals(residual, tau, self.label, self.cluster, self.piece, self.size)
+        """The influences in the metric of T, without what all labels have in common."""
+        common = np.outer(self.tau / self.tau.sum(), self.influence.sum(0))
+        residual = (self.influence - common) @ self.test_metric
+        return Residuals(residual, self.tau, self.label, self.cluster, self.piece, self.size)
 
 
 def _inverse_root(covariance: Floats, ridge: float) -> Floats:
