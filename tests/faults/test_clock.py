@@ -52,7 +52,11 @@ def saves(monkeypatch):
 
 
 @pytest.mark.parametrize("step", [-86_400, 86_400])
-@pytest.mark.parametrize(("minutes", "expected"), [(60.0, [0, 0, 0]), (1e-9, [1, 2, 3, 4, 0] * 3)])
+@pytest.mark.parametrize(
+    ("minutes", "expected"),
+    # after every epoch, and once more where slices begin, which is after the first of three
+    [(60.0, [0, 0, 0, 0]), (1e-9, [1, 2, 3, 4, 0, 0] + [1, 2, 3, 4, 0] * 2)],
+)
 def test_checkpoints_come_by_the_time_that_passes(step, minutes, expected, tokens, clock, saves, tmp_path):
     undisturbed = lx.fit(jobs.MODEL, tokens, **jobs.CHOICES)
     clock(step)
