@@ -115,7 +115,13 @@ def ask(question: Question, folder: Path, dimensions: int, each: int) -> pd.Data
     inside = [np.flatnonzero((counts >= a) & (counts < b)) for a, b in zip(question.bands, question.bands[1:])]
     ids = np.concatenate([random.permutation(band)[:each] for band in inside])
     names = [tokens.vocabularies[0].words[i] for i in ids]
-    options = {"cluster": question.unit, "tokens": tokens, "quiet": True, "min_clusters": LEAST_UNITS, "min_count": 1}
+    options = {
+        "cluster": question.unit or "documents",
+        "tokens": tokens,
+        "quiet": True,
+        "min_clusters": LEAST_UNITS,
+        "min_count": 1,
+    }
     default = contrast(free, question.column, words=names, pooled=free, **options).set_index("word")["p"]
     scores.MAX_UNIT_ROWS = 10**9  # every unit has a row
     units = gather(tokens, question.column, question.unit, 0, {})
