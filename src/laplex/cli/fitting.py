@@ -270,7 +270,7 @@ def _show_changes(fitted: lx.Embeddings, column: str, unit: str, quiet: bool) ->
     found = find_changes(fitted, column, options, ignored).table(interval=options.interval, level=0.1, exclude=ignored)
     show(
         f"\n{int(found['holds'].sum()):,} of {len(found):,} words that enough {unit}s use have changed their contexts "
-        "(at most 10% of these by chance). The five largest changes that are sure:"
+        "(about 10% of these may be chance). The five largest changes that are sure:"
     )
     shown = found[found["holds"] & (found["context"] != "") & (found["context_against"] != "")].head(5)
     for number, row in enumerate(shown.to_dict("records"), 1):

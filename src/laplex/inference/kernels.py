@@ -131,9 +131,12 @@ def occurrence_sums(lanes, text, tested, first, last, kept, s, tau):
 
 
 @fast
-def sample_positions(lanes, text, chance, first, last, kept, counts, start, contexts):
-    """Sample positions of documents `first` up to `last`, counting by unit; if `contexts` has rows, write them."""
-    write = len(contexts) > 0
+def sample_positions(text, chance, first, last, kept, counts, start, words):
+    """Sample positions of documents `first` up to `last`, counting by unit.
+
+    If `words` (rows, 2 window) has rows, write the context words of each position, and −1 where there are fewer.
+    """
+    write = len(words) > 0
     for m in range(first, last):
         unit = text.unit[m]
         length, state = _subsampled(text, text.documents[m], kept)
@@ -144,41 +147,28 @@ def sample_positions(lanes, text, chance, first, last, kept, counts, start, cont
             if text.sums_window:
                 if uniform(state) < chance:
                     if write:
-                        _window_sum(lanes, text.alpha, kept, i, low, high, contexts[start[unit] + counts[unit]])
+                        place = 0
+                        for j in range(low, high):
+                            if j != i:
+                                words[start[unit] + counts[unit], place] = kept[j]
+                                place += 1
                     counts[unit] += 1
                 continue
             for j in range(low, high):
                 if j != i and uniform(state) < chance:
                     if write:
-                        word, row = kept[j], start[unit] + counts[unit]
-                        for d in range(LANE * len(lanes)):
-                            contexts[row, d] = text.alpha[word, d]
+                        words[start[unit] + counts[unit], 0] = kept[j]
                     counts[unit] += 1
 
 
 @fast
-def sample_context_words(text, chance, first, last, kept, counts, start, words):
-    """The context words (rows, 2 window) of the positions that `sample_positions` samples; −1 where there are fewer."""
-    for m in range(first, last):
-        unit = text.unit[m]
-        length, state = _subsampled(text, text.documents[m], kept)
-        if length < 2:
-            continue
-        for i in range(length):
-            low, high = max(0, i - text.window), min(length, i + text.window + 1)
-            if text.sums_window:
-                if uniform(state) < chance:
-                    place = 0
-                    for j in range(low, high):
-                        if j != i:
-                            words[start[unit] + counts[unit], place] = kept[j]
-                            place += 1
-                    counts[unit] += 1
-                continue
-            for j in range(low, high):
-                if j != i and uniform(state) < chance:
-                    words[start[unit] + counts[unit], 0] = kept[j]
-                    counts[unit] += 1
+def sum_contexts(lanes, alpha, words, contexts):
+    """Write the sum of the vectors of the words of each row, as `sample_positions` has written them."""
+    for row in range(len(words)):
+        for word in words[row]:
+            if word >= 0:
+                for d in range(LANE * len(lanes)):
+                    contexts[row, d] += alpha[word, d]
 
 
 @fast

@@ -140,39 +140,29 @@ class ScorePass(TextPass):
         )
 
     def _sample_background(self, word_counts: Ints) -> None:
-        """Sample positions of the background, sorted by unit."""
+        """Sample positions of the background, sorted by unit: the words around each, and its context."""
         text = self.text
         kept = float(text.keep @ word_counts) / max(float(word_counts.sum()), 1.0)
         expected = kept * float(self.lengths.sum()) * (1 if text.sums_window else 2 * text.window)
         self._chance = min(1.0, BACKGROUND_POSITIONS / max(expected, 1.0))
-        self._chance_drawn = np.float32(2.0 if self._chance == 1.0 else self._chance)
+        chance = np.float32(2.0 if self._chance == 1.0 else self._chance)
 
-        def read(start: Ints, contexts: Singles) -> Ints:
+        def read(start: Ints, words: NDArray[np.int32]) -> Ints:
             counts = np.zeros(len(self.units), np.int64)
             self.each_piece(
                 lambda thread, piece, first, last, kept: kernels.sample_positions(
-                    self.lanes, text, self._chance_drawn, first, last, kept, counts, start, contexts
+                    text, chance, first, last, kept, counts, start, words
                 )
             )
             return counts
 
-        width = self.rho.shape[1]
-        self.context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, width), np.float32)))
-        self.contexts = np.empty((int(self.context_start[-1]), width), np.float32)
-        if len(self.contexts):
-            read(self.context_start, self.contexts)
-
-    @cached_property
-    def context_words(self) -> NDArray[np.int32]:
-        """(N, 2 window) The words around the sampled positions of the background, −1 where there are fewer."""
-        text, counts = self.text, np.zeros(len(self.units), np.int64)
-        words = np.full((len(self.contexts), 2 * text.window), -1, np.int32)
-        self.each_piece(
-            lambda thread, piece, first, last, kept: kernels.sample_context_words(
-                text, self._chance_drawn, first, last, kept, counts, self.context_start, words
-            )
-        )
-        return words
+        window = 2 * text.window
+        self.context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, window), np.int32)))
+        self.context_words = np.full((int(self.context_start[-1]), window), -1, np.int32)
+        if len(self.context_words):
+            read(self.context_start, self.context_words)
+        self.contexts = np.zeros((len(self.context_words), self.rho.shape[1]), np.float32)
+        kernels.sum_contexts(self.lanes, text.alpha, self.context_words, self.contexts)
 
     def exchanged(self, word: int) -> int:
         """How many pieces of a word's table get a label of their own when labels are permuted."""
