@@ -89,7 +89,7 @@ def test_tables_charts_settings_and_time_are_written(results):
 
 
 def test_the_text_of_the_languages_is_of_different_dates(results):
-    tokens = lx.Tokens(storage.load(next((results / "cache").iterdir()), "tokens"))
+    tokens = lx.Tokens(storage.load(next((results / "cache").glob("tokens-*")), "tokens"))
     of_language = [set(tokens.codes("date")[tokens.languages == language].tolist()) for language in (0, 1)]
     assert of_language[0]
     assert of_language[1]
