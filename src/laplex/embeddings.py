@@ -8,7 +8,7 @@ P parameters, S slices, V words of a language, N words of all languages, D dimen
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from laplex.errors import InputError, StorageError
 from laplex.model.absent import AbsentVectors, SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
-from laplex.questions.answers import provided
+from laplex.questions.answers import StoredTest, provided
 from laplex.questions.change import Changes
 from laplex.questions.contrast import Contrasts
 from laplex.questions.export import Exports
@@ -46,6 +46,8 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         spread: (P, D) The standard deviations of a variational fit, or None.
         pooled: (2N, D) The vectors of words, then of contexts, in the first epochs of the fit, which were run without
             slices (`lx.Training.pooled_epochs`), or None. Tests take them from here: they have not seen the metadata.
+        tests: What tests of all words gave, by what was asked. The fit makes the first of them; others are added when
+            they are asked for, and saved with the model.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         spread: NDArray[np.float32] | None = None,
         slice_covariance: SliceCovariance | None = None,
         pooled: NDArray[np.float32] | None = None,
+        tests: dict[str, StoredTest] | None = None,
     ) -> None:
         absent = AbsentVectors(slice_covariance, graph, rows, slot) if slice_covariance else None
         super().__init__(rows, theta, slot, counts, absent)
@@ -68,6 +71,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         self.history = pd.DataFrame(history)
         self.spread = spread
         self.pooled = pooled
+        self.tests = tests or {}
         self.slice_covariance = slice_covariance  # gives the vectors of absent words, if they are not kept
 
     @classmethod
@@ -169,6 +173,8 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             arrays["pooled"] = self.pooled
         if (prior := self.slice_covariance) is not None:
             arrays |= {"filling/covariance": prior.covariance, "filling/kind": prior.kind}
+        for i, test in enumerate(self.tests.values()):
+            arrays |= {f"tests/{i}/{name}": array for name, array in test.arrays.items()}
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
             arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(vocabulary.words)
             arrays[f"counts/{i}"] = counts
@@ -177,6 +183,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             "columns": list(slices.columns),
             "slices": [list(key) for key in slices.keys],
             "fit": {"versions": storage.versions()} | self.settings,
+            "tests": [{"asked": asked, "facts": test.facts} for asked, test in self.tests.items()],
             "history": self.history.astype(object).where(self.history.notna(), None).to_dict("records"),
         }
         storage.save(folder, kind, settings, arrays)
@@ -256,10 +263,22 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         columns = {name for record in history for name in record}
         if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
             raise ValueError("its history")
-        fit = dict(settings["fit"])
-        return Embeddings(rows, theta, slot, counts, graph, fit, history, spread, covariance, pooled)
+        fit, tests = dict(settings["fit"]), _tests(settings.get("tests", []), arrays)
+        return Embeddings(rows, theta, slot, counts, graph, fit, history, spread, covariance, pooled, tests)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
+
+
+def _tests(settings: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, StoredTest]:
+    """The tests that were kept, by what was asked; ValueError if they are not what `Embeddings.save` writes."""
+    tests = {}
+    for i, test in enumerate(settings):
+        start = f"tests/{i}/"
+        parts = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        if not isinstance(test["asked"], str) or not parts:
+            raise ValueError("its tests")
+        tests[test["asked"]] = StoredTest(parts, dict(test["facts"]))
+    return tests
 
 
 def _names(settings: dict[str, Any], what: str) -> tuple[str, ...]:

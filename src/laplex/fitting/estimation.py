@@ -37,7 +37,13 @@ MAX_HELD_OUT_TOKENS = 100_000  # by which epochs are judged
 
 
 def fit(
-    model: Model, corpus: Corpus | Tokens, training: Training | None = None, *, quiet: bool = False, **options: Any
+    model: Model,
+    corpus: Corpus | Tokens,
+    training: Training | None = None,
+    *,
+    tests: bool = True,
+    quiet: bool = False,
+    **options: Any,
 ) -> Embeddings:
     """Estimate a model from a corpus.
 
@@ -45,6 +51,8 @@ def fit(
         model: The model.
         corpus: A Corpus, as `lx.read` gives, or Tokens.
         training: The computational choices; see `lx.Training`.
+        tests: Test all words that have enough text for each column that the vectors vary by, and keep the findings with
+            the model, so that `contrast` and `drift` have them in an instant, also without the text.
         quiet: Print nothing.
         **options: Fields of Training (`epochs=5, seed=1, threads=2`) and options of the vocabulary (`min_count=50`,
             `max_words=30_000`, `keep=["tax"]`, `cache="folder"`, `originals=False`).
@@ -66,7 +74,10 @@ def fit(
     training = replace(training or Training(), **options).with_defaults(Likelihood.of(model.likelihood))
     estimation = Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet)
     suggest_unit(model.vary, estimation.tokens, quiet)
-    return estimation.run()
+    fitted = estimation.run()
+    if tests and fitted.pooled is not None and communicator().size == 1:
+        fitted.inference(tokens=estimation.tokens, threads=training.threads, quiet=quiet).test_columns()
+    return fitted
 
 
 def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:

@@ -14,34 +14,18 @@ from laplex.questions.answers import provide
 if TYPE_CHECKING:
     from laplex.inference.conditional import joined_words
     from laplex.inference.contexts import pooled
-    from laplex.inference.cosines import neighbors, project, similarity
-    from laplex.inference.differences import contrast, distance, drift
-    from laplex.inference.explanations import Explanation, explain, passages
+    from laplex.inference.explanations import Explanation
+    from laplex.inference.inference import Inference
     from laplex.inference.posteriors import Joint, Posterior, posterior
-    from laplex.inference.units import Options
 
 _MODULES = {
     "conditional": ["joined_words"],
     "contexts": ["pooled"],
-    "cosines": ["neighbors", "project", "similarity"],
-    "differences": ["contrast", "distance", "drift"],
-    "explanations": ["Explanation", "explain", "passages"],
+    "explanations": ["Explanation"],
+    "inference": ["Inference"],
     "posteriors": ["Joint", "Posterior", "posterior"],
-    "units": ["Options"],
 }
-__all__ = [
-    "Explanation",
-    "Joint",
-    "Options",
-    "Posterior",
-    "contrast",
-    "distance",
-    "drift",
-    "joined_words",
-    "neighbors",
-    "pooled",
-]
-__all__ += ["explain", "passages", "posterior", "project", "similarity"]
+__all__ = ["Explanation", "Inference", "Joint", "Posterior", "joined_words", "pooled", "posterior"]
 
 
 def __getattr__(name: str) -> Any:

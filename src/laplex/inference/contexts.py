@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings, load
-from laplex.errors import InputError, StorageError
+from laplex.errors import StorageError
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.fitting.start import SHARED, pooled_model
@@ -47,8 +47,7 @@ def pooled(
         A model without slices. It is `fitted` itself if that has no slices and a Ridge alone for a prior.
 
     Example:
-        free = pooled(fitted, threads=8)
-        contrast(fitted, "party", cluster="senator", pooled=free)
+        pooled(fitted, threads=8).neighbors("health")
     """
     if fitted.pooled is not None:
         return _kept(fitted, fitted.pooled)
@@ -93,14 +92,3 @@ def pooled_identity(fitted: Embeddings, tokens: Tokens, threads: int | None) -> 
         "ridge": ridge_strength(fitted.settings),
         "training": options | {"engine": ENGINE, "threads": threads},
     }
-
-
-def label_free(fitted: Embeddings, tokens: Tokens, given: Embeddings | None, quiet: bool) -> Embeddings:
-    """The given model, if it is one without labels of the same text (InputError if not); or such a fit."""
-    free = pooled(fitted, tokens, quiet=quiet) if given is None else given
-    if free.columns:
-        raise InputError(f"pooled= has vectors that vary by {', '.join(free.columns)}: fit it with vary=[]")
-    digest, expected = (model.settings.get("tokens", {}).get("digest") for model in (free, fitted))
-    if digest is None or (digest != expected and expected):  # a model of several processes has no hash of all the text
-        raise InputError("pooled= was not fitted on the tokens of this model")
-    return free

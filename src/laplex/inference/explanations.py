@@ -15,13 +15,13 @@ import pandas as pd
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.contexts import label_free
+from laplex.inference.comparisons import two_sides
+from laplex.inference.contexts import pooled
 from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile
 from laplex.runtime.display import card
 from laplex.text.passages import passages_at
-from laplex.text.periods import positions
 from laplex.text.tokens import Tokens
 
 CONTEXT_COLUMNS = ["word", "value", "contribution", "lower", "upper", "uses", "uses_other"]
@@ -64,38 +64,20 @@ def explain(
     fitted: Embeddings,
     word: str,
     column: str,
+    options: Options,
     *,
-    values: Sequence[Any] | None = None,
-    at: Mapping[str, Any] | None = None,
-    passages: int = 3,
-    **options: Any,
+    values: Sequence[Any] | None,
+    at: Mapping[str, Any],
+    passages: int,
 ) -> Explanation:
-    """Take the difference of a word between two groups apart, into context words and passages.
-
-    Args:
-        fitted: The model.
-        word: The word.
-        column: The column whose values are compared.
-        values: Two values, or one, which is compared with all others. By default both values of a column that has two,
-            and the earlier and the later half of one that has an order.
-        at: Values of other columns, to which the text is restricted.
-        passages: How many passages are shown for each group.
-        **options: Those of `Options`, such as `cluster` and `interval`.
-
-    Returns:
-        The explanation, with a table of context words and a table of passages.
-
-    Example:
-        explain(fitted, "war", "party", values=["Democratic", "Republican"]).context
-    """
-    shared, _ = Options.split(options)
-    tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
-    passages, shared = check_int("passages", passages, 0), shared.with_unit(tokens, [column])
-    units = gather(tokens, column, shared.cluster, language, at or {})
-    names, groups = _sides(fitted, column, units, values)
+    """Take the difference of a word between two groups apart, into context words and passages."""
+    tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+    passages, options = check_int("passages", passages, 0), options.with_unit(tokens, [column])
+    units = gather(tokens, column, options.unit, language, at)
+    names, groups = two_sides(fitted, column, units, values)
     number = fitted.id(word, language)
-    free = label_free(fitted, tokens, None, shared.quiet)
-    text = ScorePass(tokens, units, free, [number], language, shared)
+    free = pooled(fitted, tokens, quiet=options.quiet)
+    text = ScorePass(tokens, units, free, [number], language, options)
     counts = text.counts()[0][0]
     for name, group in zip(names, groups):
         if not counts[list(group)].sum():
@@ -104,38 +86,9 @@ def explain(
     found = read_occurrences(text, [0])
     parts = decompose(text, table, found, groups)
     spelled = tokens.vocabularies[language].words
-    context = _context_table(parts, spelled, names, interval_quantile(shared.interval))
+    context = _context_table(parts, spelled, names, interval_quantile(options.interval))
     carried = _passages(tokens, found, parts, names, passages)
     return Explanation(spelled[number], column, names, float(parts.contribution.sum()), context, carried)
-
-
-def _sides(
-    fitted: Embeddings, column: str, units: Units, values: Sequence[Any] | None
-) -> tuple[tuple[str, str], tuple[list[int], list[int]]]:
-    """The names of the two groups, and their labels."""
-    present = np.unique(units.label).tolist()
-    known = [units.labels[label] for label in present]
-    if values is None and len(known) > 2:
-        line = positions(known)
-        if line is None and column in fitted.columns and fitted.ordered(column):
-            line = np.arange(len(known), dtype=np.float64)
-        if line is None:
-            raise InputError(f'"{column}" has {len(known)} values: name one or two of {quote(known, 12)} by values=')
-        early = line < (line[0] + line[-1]) / 2
-        halves = [np.flatnonzero(early), np.flatnonzero(~early)]
-        ends = [(known[half[0]], known[half[-1]]) for half in halves]
-        names = [one if one == two else f"{one} to {two}" for one, two in ends]
-        sides = [[present[i] for i in half] for half in halves]
-        return (names[0], names[1]), (sides[0], sides[1])
-    chosen = known if values is None else [str(value) for value in ([values] if isinstance(values, str) else values)]
-    if unknown := [value for value in chosen if value not in known]:
-        raise InputError(f'"{column}" has no value {unknown[0]!r}; it has {quote(known, 12)}')
-    if not 1 <= len(set(chosen)) == len(chosen) <= 2:
-        raise InputError(f"values={values!r}: name two values, or one to compare with all others")
-    first = [units.labels.index(chosen[0])]
-    if len(chosen) == 2:
-        return (chosen[0], chosen[1]), (first, [units.labels.index(chosen[1])])
-    return (chosen[0], f"not {chosen[0]}"), (first, [label for label in present if label not in first])
 
 
 def _context_table(parts: Decomposition, words: Sequence[str], names: tuple[str, str], z: float) -> pd.DataFrame:
@@ -177,39 +130,20 @@ def shown_passages(tokens: Tokens, documents: Ints, positions: Ints, labels: Map
     return pd.concat([*parts, pd.DataFrame(metadata, index=frame.index)], axis=1)
 
 
-def passages(
-    fitted: Embeddings, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10, **options: Any
-) -> pd.DataFrame:
-    """Show typical passages with a word, in the original text.
-
-    Args:
-        fitted: The model.
-        word: The word.
-        at: Values of columns, to which the passages are restricted.
-        top: How many passages are shown, at most one of a document.
-        **options: `tokens`, `language`, `seed` and `threads` of `Options`.
-
-    Returns:
-        A row for each passage, those whose words predict the word best first: "before", "word", "after", the number of
-        the document, and its metadata.
-
-    Example:
-        passages(fitted, "health", at={"party": "D"})
-    """
-    shared, _ = Options.split(options)
-    tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
+def passages(fitted: Embeddings, word: str, options: Options, *, at: Mapping[str, Any], top: int) -> pd.DataFrame:
+    """Typical passages with a word: those whose words predict the word best first."""
+    tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
     number, documents = fitted.id(word, language), np.flatnonzero(tokens.languages == language)
-    for name, value in (at or {}).items():
+    for name, value in at.items():
         values = tokens.values(name)
         if str(value) not in values:
             raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')
         documents = documents[tokens.codes(name)[documents] == values.index(str(value))]
     units = Units.group(documents, np.arange(len(documents)), np.zeros(len(documents), np.int64), ["all"])
-    free = label_free(fitted, tokens, None, shared.quiet)
-    text = ScorePass(tokens, units, free, [number], language, shared)
+    text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=options.quiet), [number], language, options)
     found = read_occurrences(text, [0])
     if not len(found.document):
-        where = ", ".join(f"{name} is {value}" for name, value in (at or {}).items())
+        where = ", ".join(f"{name} is {value}" for name, value in at.items())
         raise InputError(f'"{word}" does not occur' + (f" where {where}" if where else ""))
     order = np.argsort(-_expected(text, found), kind="stable")
     order = order[np.sort(np.unique(found.document[order], return_index=True)[1])[: check_int("top", top)]]

@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -66,9 +67,15 @@ class Effect:
 
     def bounds(self, z: float) -> tuple[float, float]:
         """The smallest and largest δ² from which `square` is z standard deviations away, those of that δ²."""
-        middle = self.square + 2 * z * z * self.direction_variance
-        width = np.sqrt(max(middle * middle - self.square**2 + z * z * self.variance, 0.0))
-        return middle - width, middle + width
+        lower, upper = effect_bounds(self.square, self.variance, self.direction_variance, z)
+        return float(lower), float(upper)
+
+
+def effect_bounds(square: Any, variance: Any, direction_variance: Any, z: Any) -> tuple[Any, Any]:
+    """The bounds of one effect or of arrays of them; see `Effect.bounds`."""
+    middle = square + 2 * z * z * direction_variance
+    width = np.sqrt(np.maximum(middle * middle - square * square + z * z * variance, 0.0))
+    return middle - width, middle + width
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from laplex.embeddings import Embeddings
 from laplex.inference import kernels
 from laplex.inference.statistics import TextPass, pad, starts_of, thread_pool, units_with_words
 from laplex.inference.units import Floats, Ints, Options, Units
-from laplex.runtime.display import bar, say
+from laplex.runtime.display import bar
 from laplex.text.tokens import Tokens
 
 BACKGROUND_POSITIONS = 200_000  # that are sampled; all of them if there are fewer
@@ -203,18 +203,13 @@ class ScorePass(TextPass):
             free -= need
         return batches
 
-    def run(self, chosen: Sequence[int], function: Callable[[ScoreTable], Result]) -> Iterator[Result]:
+    def run(
+        self, chosen: Sequence[int], function: Callable[[ScoreTable], Result], label: str = "testing"
+    ) -> Iterator[Result]:
         """The results of a function of the table of each chosen word (a number among those tested), in order."""
         batches = self.batches(chosen)
-        tile_bytes = 4 * WORDS_PER_TILE * (len(self.contexts) + len(self.cells) * self.rho.shape[1])
-        memory = BATCH_BYTES + self.contexts.nbytes + 2 * self.threads * tile_bytes + self.text.alpha.nbytes
-        say(
-            f"testing {len(chosen):,} words in {len(batches)} passes over the text, with at most "
-            f"{memory / 2**30:.1f} GB beside the text and the vectors",
-            quiet=self.quiet or not chosen,
-        )
         done = 0
-        with bar("testing", quiet=self.quiet) as progress, thread_pool(self.threads) as pool:
+        with bar(label, quiet=self.quiet) as progress, thread_pool(self.threads) as pool:
             for batch in batches:
                 sums = self._occurrence_sums(batch)
                 size = min(WORDS_PER_TILE, -(-len(batch) // self.threads))

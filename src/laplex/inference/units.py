@@ -7,9 +7,9 @@ units with one cluster number. U units, M documents, G labels.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,28 @@ from laplex.errors import InputError, check_int, check_interval, quote
 from laplex.text.tokens import Tokens
 
 DOCUMENTS = "documents"
-ENOUGH_CLUSTERS, FEWEST_CLUSTERS = 25, 5  # that must use a word, if there are many and if there are few
+ENOUGH_UNITS, FEWEST_UNITS = 25, 5  # that must use a word, if there are many and if there are few
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """The keywords that contrast, distance, drift, similarity, neighbors and project have in common.
-
-    Any other keyword is a column, and restricts the question to one of its values: `party="D"`.
+    """What all tests share.
 
     Args:
-        cluster: The column that says who was sampled, such as the speaker; by default the unit that was named when the
+        unit: The column that says who was sampled, such as the speaker; by default the unit that was named when the
             text was read, and else documents. "documents" takes these as independent in any case.
         interval: The share of samples in which "lower" and "upper" hold the estimate.
-        min_clusters: The clusters (or documents) that must use a word, at each value or in each slice; by default 25,
-            and fewer if there are under 100 clusters: a quarter of them, but 5 at least.
-        min_count: How often a word must occur at the values compared, or in a slice.
+        level: The false discovery rate: a finding holds if its adjusted p is at most this.
+        min_effect: A finding holds only if the lower end of its interval is at least this size.
+        min_units: The units that must use a word, on each side or in each slice; by default 25, and fewer if there are
+            under 100 units: a quarter of them, but 5 at least.
+        min_count: How often a word must occur on both sides together, or in a slice.
+        exclude: Words that are left out of tables unless they are asked for by name; by default the function words of
+            the language. () leaves out none.
+        permutations: How many permutations are counted for every word; by default as many as it takes, from 999 to a
+            million. 0 takes p from a formula.
         tokens: The text, if it is no longer where the model was fitted on it.
         language: The language, if the model has several.
         seed: Of everything that is drawn by chance.
@@ -44,45 +48,53 @@ class Options:
         quiet: Whether to say nothing on the way.
 
     Example:
-        contrast(fitted, "party", cluster="senator", interval=0.95, min_count=50, period=2010)
+        fitted.inference(unit="senator", interval=0.95, min_count=50).contrast("party")
     """
 
-    cluster: str | None = None
+    unit: str | None = None
     interval: float = 0.9
-    min_clusters: int | None = None
+    level: float = 0.1
+    min_effect: float = 0.1
+    min_units: int | None = None
     min_count: int = 100
+    exclude: Collection[str] | None = None
+    permutations: int | None = None
     tokens: Tokens | None = None
     language: str | None = None
     seed: int = 1
     threads: int | None = None
     quiet: bool = False
 
+    def __post_init__(self) -> None:
+        check_interval(self.interval)
+        check_int("min_count", self.min_count)
+        if self.min_units is not None:
+            check_int("min_units", self.min_units, 2)
+        if self.permutations is not None:
+            check_int("permutations", self.permutations, 0)
+        if not 0 < self.level < 1:
+            raise InputError(f"level={self.level!r}: the false discovery rate is a share, such as 0.1")
+        if not self.min_effect >= 0:
+            raise InputError(f"min_effect={self.min_effect!r}: an effect is 0 or more")
+        if isinstance(self.exclude, str):
+            raise InputError(f'exclude="{self.exclude}" is one text: give a list of words')
+
     @property
     def fewest(self) -> int:
-        """How many clusters must use a word."""
-        return ENOUGH_CLUSTERS if self.min_clusters is None else self.min_clusters
+        """How many units must use a word."""
+        return ENOUGH_UNITS if self.min_units is None else self.min_units
 
-    def with_unit(self, tokens: Tokens, columns: Iterable[str]) -> Options:
-        """The same with the cluster that a question about some columns has, and how many of them must use a word."""
-        cluster = self.cluster
-        if cluster is None and tokens.unit is not None and tokens.unit not in columns:
-            cluster = tokens.unit
-        cluster = None if cluster == DOCUMENTS and DOCUMENTS not in tokens.columns else cluster
-        least = self.min_clusters
+    def with_unit(self, tokens: Tokens, columns: Iterable[str]) -> Self:
+        """The same with the unit that a question about some columns has, and how many of them must use a word."""
+        unit = self.unit
+        if unit is None and tokens.unit is not None and tokens.unit not in columns:
+            unit = tokens.unit
+        unit = None if unit == DOCUMENTS and DOCUMENTS not in tokens.columns else unit
+        least = self.min_units
         if least is None:
-            size = tokens.documents if cluster is None else len(tokens.values(cluster))
-            least = max(FEWEST_CLUSTERS, min(ENOUGH_CLUSTERS, size // 4))
-        return replace(self, cluster=cluster, min_clusters=least)
-
-    @classmethod
-    def split(cls, keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
-        """The options among the keywords of a question, checked, and its restrictions to values of columns."""
-        names = {field.name for field in fields(cls)}
-        options = cls(**{name: value for name, value in keywords.items() if name in names})
-        check_interval(options.interval)
-        least = None if options.min_clusters is None else check_int("min_clusters", options.min_clusters, 2)
-        options = replace(options, min_clusters=least, min_count=check_int("min_count", options.min_count))
-        return options, {name: value for name, value in keywords.items() if name not in names}
+            size = tokens.documents if unit is None else len(tokens.values(unit))
+            least = max(FEWEST_UNITS, min(ENOUGH_UNITS, size // 4))
+        return replace(self, unit=unit, min_units=least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +136,12 @@ class Units:
         return Units.group(self.documents, cluster, label, labels)
 
 
-def gather(tokens: Tokens, column: str, cluster: str | None, language: int, where: Mapping[str, Any]) -> Units:
+def gather(tokens: Tokens, column: str, unit: str | None, language: int, at: Mapping[str, Any]) -> Units:
     """The units of a column: documents, or the values of another column."""
-    if cluster == column:
-        raise InputError(f'cluster="{cluster}" is the column that is compared: name the one that says who speaks')
+    if unit == column:
+        raise InputError(f'unit="{unit}" is the column that is compared: name the one that says who speaks')
     chosen = (tokens.languages == language) & (np.diff(tokens.offsets) > 0)
-    for name, value in where.items():
+    for name, value in at.items():
         values = tokens.values(name)
         if str(value) not in values:
             raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')
@@ -138,25 +150,20 @@ def gather(tokens: Tokens, column: str, cluster: str | None, language: int, wher
     label = tokens.codes(column)[documents].astype(np.int64)
     if len(np.unique(label)) < 2:
         raise InputError(f'column "{column}" has one value only in these documents: there is nothing to compare')
-    clusters = documents if cluster is None else tokens.codes(cluster)[documents].astype(np.int64)
+    clusters = documents if unit is None else tokens.codes(unit)[documents].astype(np.int64)
     return Units.group(documents, clusters, label, tokens.values(column))
 
 
-def determining_columns(tokens: Tokens, column: str) -> list[str]:
-    """The columns each value of which has one value of `column` only, those with the fewest values first."""
-    return tokens.determining_columns(column)
-
-
-def warn_of_speakers(tokens: Tokens, cluster: str | None, columns: Iterable[str]) -> None:
+def warn_of_speakers(column: str, decided_by: str | None) -> None:
     """Warn if documents are taken for independent though each value of another column has one label only."""
-    for column in columns if cluster is None else ():
-        for name in determining_columns(tokens, column)[:1]:
-            warnings.warn(
-                f'every value of "{name}" has one value of "{column}" only: documents of one {name} are no independent '
-                f'evidence about "{column}", and far too much will look significant; write cluster="{name}"',
-                UserWarning,
-                stacklevel=3,
-            )
+    if decided_by is not None:
+        warnings.warn(
+            f'every value of "{decided_by}" has one value of "{column}" only: documents of one {decided_by} are no '
+            f'independent evidence about "{column}", and far too much will look significant; ask '
+            f'fitted.inference(unit="{decided_by}"), or read the text with unit="{decided_by}"',
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def interval_quantile(interval: float) -> float:

@@ -1,21 +1,19 @@
-"""What all questions share: the settings of the fit, and the functions that answer for another sample of text.
+"""What all questions share: the settings of the fit, the tests kept with it, and the way to `laplex.inference`.
 
-By default an answer describes the vectors. With `interval`, `cluster` or `rank="evidence"` it says what would hold in
-another sample (`laplex.inference`), for which the text is read again.
+By default an answer says what would hold in another sample of text; with `test=False` it describes the vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from laplex.errors import explain_keywords
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
 
-Rank = Literal["distance", "evidence"]
-DEFAULT_INTERVAL = 0.9
 _PROVIDERS: dict[str, Callable[[], Callable[..., Any]]] = {}
 
 
@@ -32,10 +30,18 @@ def provided(name: str) -> Callable[..., Any]:
     return _PROVIDERS[name]()
 
 
+class StoredTest(NamedTuple):
+    """What a test of all words gave, as arrays, and facts about it; `laplex.inference` reads both."""
+
+    arrays: Mapping[str, Any]
+    facts: dict[str, Any]
+
+
 class Answers(Vectors):
     """Vectors that know how they were fitted, and can be tested."""
 
     settings: dict[str, Any]
+    tests: dict[str, StoredTest]  # by what was asked
 
     def ordered(self, column: str) -> bool:
         """Whether a column has an order: numbers, periods of time, or a Chain along it in the prior.
@@ -52,6 +58,24 @@ class Answers(Vectors):
         chained = (prior.chained_column(described) for prior, described in saved_priors(self.settings))
         return super().ordered(column) or column in chained
 
+    @explain_keywords
+    def inference(self, **options: Any) -> Any:
+        """What tests share, said once, with the questions as methods.
+
+        Args:
+            **options: Those of `laplex.inference.Inference`: unit, interval, level, min_effect, min_units, min_count,
+                exclude, permutations, tokens, language, seed, threads and quiet.
+
+        Returns:
+            An Inference, with contrast, distance, drift, neighbors, similarity, association, project, trajectory,
+            explain and passages.
+
+        Example:
+            fitted.inference(unit="senator", interval=0.95).contrast("party")
+        """
+        return provided("Inference")(self, **options)
+
+    @explain_keywords
     def explain(
         self,
         word: str,
@@ -60,11 +84,10 @@ class Answers(Vectors):
         values: Sequence[Any] | None = None,
         at: Mapping[str, Any] | None = None,
         passages: int = 3,
-        **options: Any,
     ) -> Any:
         """What the difference of a word between two groups is made of: context words, and passages of both groups.
 
-        The contributions of all context words add up to what `contrast` tests; see `laplex.inference.explain`.
+        The contributions of all context words add up to what `contrast` tests.
 
         Args:
             word: The word.
@@ -73,26 +96,23 @@ class Answers(Vectors):
                 two, and the earlier and the later half of one that has an order.
             at: Values of other columns, to which the text is restricted.
             passages: How many passages are shown for each group.
-            **options: Those of `laplex.inference.Options`, such as `cluster` and `interval`.
 
         Returns:
-            An Explanation, with the tables `context` and `passages`.
+            A `laplex.inference.Explanation`, with the tables `context` and `passages`.
 
         Example:
             fitted.explain("war", "party").passages
         """
-        return provided("explain")(self, word, column, values=values, at=at, passages=passages, **options)
+        return self.inference().explain(word, column, values=values, at=at, passages=passages)
 
-    def passages(
-        self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10, **options: Any
-    ) -> pd.DataFrame:
+    @explain_keywords
+    def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:
         """Typical passages with a word, in the original text.
 
         Args:
             word: The word.
             at: Values of columns, to which the passages are restricted.
             top: How many passages are shown, at most one of a document.
-            **options: `tokens`, `language`, `seed` and `threads` of `laplex.inference.Options`.
 
         Returns:
             A row for each passage: "before", "word", "after", the number of its document, and its metadata.
@@ -100,7 +120,7 @@ class Answers(Vectors):
         Example:
             fitted.passages("health", at={"party": "D"})
         """
-        table: pd.DataFrame = provided("passages")(self, word, at=at, top=top, **options)
+        table: pd.DataFrame = self.inference().passages(word, at=at, top=top)
         return table
 
     def posterior(self, words: str | Sequence[str], **options: Any) -> Mapping[str, Any]:
@@ -122,27 +142,6 @@ class Answers(Vectors):
         posteriors: Mapping[str, Any] = provided("posterior")(self, words, **options)
         return posteriors
 
-    def _infer(self, question: str, interval: float | None, *arguments: Any, **options: Any) -> pd.DataFrame:
-        """Call the function of `laplex.inference`, which reads the text again."""
-        interval = DEFAULT_INTERVAL if interval is None else interval
-        table: pd.DataFrame = provided(question)(self, *arguments, interval=interval, **options)
-        return table
-
-
-def is_inference(*options: Any) -> bool:
-    """Whether an option asks what would hold in another sample."""
-    return any(option is not None and option is not False for option in options)
-
-
-def tested_words(top: int, words: str | Sequence[str] | None, rank: Rank, min_count: int | None) -> dict[str, Any]:
-    """The options that say which words a test shows, and in which order."""
-    return {
-        "top": None if words is not None else top,
-        "words": words,
-        "rank": "evidence" if rank == "evidence" else "estimate",
-        "min_count": 100 if min_count is None else min_count,
-    }
-
 
 def slice_values(vectors: Vectors, slice: int) -> dict[str, str]:
     """The values of the columns in a slice."""
@@ -152,3 +151,8 @@ def slice_values(vectors: Vectors, slice: int) -> dict[str, str]:
 def in_order_of_words(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """One table of several that list the same words, in which all rows of a word are together."""
     return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
+
+
+def is_inference(*options: Any) -> bool:
+    """Whether an option asks what would hold in another sample."""
+    return any(option is not None and option is not False for option in options)

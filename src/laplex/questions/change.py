@@ -7,7 +7,7 @@ V words, n ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -15,100 +15,52 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, quote
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors
-from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
-from laplex.questions.contrast import Comparison, Measure, check_plain_distance, matched_slices, slice_distances
+from laplex.questions.answers import Answers, slice_values
+from laplex.questions.contrast import SlicePairs, matched_slices, slice_distances
 from laplex.questions.cosine import cosines, directions, nearest
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
-from laplex.text.tokens import Tokens
 
-WORDS_PER_BATCH = 64  # words whose neighbors are searched together
 Path = Mapping[str, int]
 
 
 class Changes(Answers):
     """Questions about change along an ordered column."""
 
+    @explain_keywords
     def drift(
         self,
         column: str,
-        top: int = 15,
-        *,
         words: str | Sequence[str] | None = None,
-        measure: Measure = "euclidean",
-        min_count: int | None = None,
-        steps: bool = False,
-        k: int = 5,
-        rank: Rank = "distance",
-        interval: float | None = None,
-        cluster: str | None = None,
-        min_clusters: int | None = None,
-        tokens: Tokens | None = None,
-        language: str | None = None,
-        **slice: Any,
+        *,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
     ) -> pd.DataFrame:
-        """The words that moved most from the first value of an ordered column to the last.
+        """The words whose use changes along an ordered column: how far, how surely, and from what to what.
 
-        Distances are means over the other slices that have both the first and the last value. With `interval`,
-        `cluster` or `rank="evidence"` it tests a linear trend: how far it leads from the first value to the last,
-        corrected for noise, with an interval and a test as in `contrast`.
+        What is tested is a line: how far the word moves in one direction from the first value to the last. It is
+        straight in the numbers that the values are, in the middles of the periods that they name, or in their order.
 
         Args:
             column: A column with an order: numbers, periods of time, or one that has a Chain.
-            top: The number of words.
-            words: A word, or several, to look at instead of the top ones.
-            measure: The distance, "euclidean" or "cosine".
-            min_count: How often a word must occur at the first and at the last value; 100 for tests, if not given.
-            steps: Return every step from one value to the next.
-            k: The number of neighbors to list at both ends.
-            rank: Order words by "distance", or by the "evidence" for a trend.
-            interval: The share of other samples, such as 0.9, in which the interval holds the result.
-            cluster: The column that says whose text it is; without it, documents are what was sampled.
-            min_clusters: With an interval: the number of clusters that must use a word.
-            tokens: The text, if that of the model has moved.
-            language: The language, if there are several.
-            **slice: Values of other columns that the vectors vary by; without any, all slices.
+            words: A word, or several, instead of all that have enough text.
+            at: Values of other columns, to which the text is restricted.
+            test: False for the bare distances between the fitted vectors at the two ends.
 
         Returns:
-            Word, from, to, distance, "path" (the length of all steps), count in all these slices, and the neighbors
-            before and after; for tests estimate, interval, p and p_adjusted.
+            A row for each word, those that hold first, with the columns of `contrast`: "value" and "against" are the
+            first and the last value, "estimate" how far the line leads from one to the other, and the sides of all
+            other columns are its halves. Bare: word, value, against, distance, cosine, path (the length of all steps),
+            and uses at either end; over slices of other columns that have both ends they are means.
 
         Example:
-            fitted.drift("period", top=15, min_count=50, party="D")
-            fitted.drift("period", interval=0.9, rank="evidence")
+            fitted.drift("period").head(20)
+            fitted.drift("period", ["war", "peace"], at={"party": "D"})
         """
-        if is_inference(interval, cluster, rank == "evidence"):
-            check_plain_distance(measure, steps)
-            options = tested_words(top, words, rank, min_count)
-            options |= {"cluster": cluster, "min_clusters": min_clusters, "tokens": tokens, "language": language}
-            return self._infer("drift", interval, column, **options, **slice)
-        top, min_count, k = check_int("top", top), check_int("min_count", min_count or 0, 0), check_int("k", k)
-        ordered_column(self, column)
-        index = self.language(language)
-        paths = _paths(self, column, slice)
-        first, *_, last = paths[0]
-        ends = Comparison(self, index, measure, [(path[first], path[last]) for path in paths])
-        given = None if words is None else self.ids(words, index)
-        ids, distances = ends.most_distant(given, top, min_count)
-        if steps:
-            return _steps(self, index, ids, paths, measure)
-        visited = [place for path in paths for place in path.values()]
-        with bar("neighbors") as progress:
-            before, after = (_neighbor_lists(self, index, ids, side, k, progress.update) for side in zip(*ends.slices))
-        return pd.DataFrame(
-            {
-                "word": [self.rows.vocabularies[index].words[i] for i in ids],
-                "from": first,
-                "to": last,
-                "distance": distances,
-                "path": np.mean([_length(self, index, ids, path, measure) for path in paths], axis=0),
-                "count": self.counts[index][np.ix_(visited, ids)].sum(0),
-                "before": before,
-                "after": after,
-            }
-        )
+        answer: pd.DataFrame = self.inference().drift(column, words, at=at, test=test)
+        return answer
 
     def trajectory(
         self,
@@ -166,6 +118,20 @@ class Changes(Answers):
         return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)
 
 
+def distances_along(
+    vectors: Vectors, language: int, column: str, ids: Sequence[int] | None, at: Mapping[str, Any]
+) -> pd.DataFrame:
+    """The bare distances of words, or of all used at both ends, from the first value of a column to the last."""
+    ordered_column(vectors, column)
+    paths = _paths(vectors, column, at)
+    first, *_, last = paths[0]
+    ends = SlicePairs(vectors, language, [(path[first], path[last]) for path in paths])
+    ids = ends.used() if ids is None else ids
+    table = ends.table(ids, {}, (first, last))
+    table.insert(5, "path", np.mean([_length(vectors, language, ids, path) for path in paths], axis=0))
+    return table
+
+
 def ordered_column(vectors: Vectors, column: str | None = None) -> str:
     """The given column, if it has an order; if none is given, the only column that has one."""
     known = [name for name in vectors.columns if vectors.ordered(name)]
@@ -202,46 +168,7 @@ def _paths(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict
     return paths
 
 
-def _length(vectors: Vectors, language: int, ids: Sequence[int], path: Path, measure: Measure) -> NDArray[np.float64]:
+def _length(vectors: Vectors, language: int, ids: Sequence[int], path: Path) -> NDArray[np.float64]:
     """(n) The sum of the distances of words over all steps of a path."""
-    steps = [slice_distances(vectors, language, ids, one, two, measure) for one, two in pairwise(path.values())]
+    steps = [slice_distances(vectors, language, ids, one, two, "euclidean") for one, two in pairwise(path.values())]
     return np.asarray(np.sum(steps, axis=0))
-
-
-def _steps(
-    vectors: Vectors, language: int, ids: Sequence[int], paths: Sequence[Path], measure: Measure
-) -> pd.DataFrame:
-    """One row for each word and each step of a path, in order."""
-    slices: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for path in paths:
-        for (one, first), (two, second) in pairwise(path.items()):
-            slices.setdefault((one, two), []).append((first, second))
-    values = in_order({value for step in slices for value in step})
-    frames = []
-    for one, two in sorted(slices, key=lambda step: [values.index(value) for value in step]):
-        step = Comparison(vectors, language, measure, slices[one, two])
-        table = step.table(ids, step.distances(ids), {"from": one, "to": two})
-        frames.append(table.assign(count=table["count_one"] + table["count_two"]))
-    return in_order_of_words(frames)[["word", "from", "to", "distance", "count"]]
-
-
-def _neighbor_lists(
-    vectors: Vectors,
-    language: int,
-    ids: Sequence[int],
-    slices: Sequence[int],
-    k: int,
-    update: Callable[[float, str], None],
-) -> list[str]:
-    """The nearest words of each word, by the mean of its similarities in several slices, as text."""
-    names = vectors.rows.vocabularies[language].words
-    lists = []
-    for start in range(0, len(ids), WORDS_PER_BATCH):
-        batch = ids[start : start + WORDS_PER_BATCH]
-        total = np.zeros((len(batch), len(names)), np.float32)
-        for slice in slices:
-            total += cosines(vectors, directions(vectors, batch, language, slice), language, slice)
-        for word, similarity in zip(batch, total):
-            lists.append(", ".join(names[i] for i in nearest(similarity, k, [word])))
-        update(len(lists) / len(ids), f"{len(lists):,} of {len(ids):,} words")
-    return lists

@@ -1,0 +1,341 @@
+"""Inference: the object that answers questions about another sample of text.
+
+Every answer is a table of findings. A test of all words is kept with the model under a key that says what was asked, so
+that it is there in an instant when it is asked again, also without the text; `lx.fit` asks the first of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from laplex.embeddings import Embeddings
+from laplex.errors import InputError, quote
+from laplex.fitting.provenance import tokens_of
+from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
+from laplex.inference.contexts import pooled
+from laplex.inference.explanations import Explanation, explain, passages
+from laplex.inference.findings import COUNTS, Findings, holds
+from laplex.inference.scores import ScorePass
+from laplex.inference.testing import adjust_p
+from laplex.inference.units import Options, gather, warn_of_speakers
+from laplex.lexicons import stop_words
+from laplex.model.vectors import as_list
+from laplex.questions.answers import StoredTest
+from laplex.questions.change import distances_along
+from laplex.questions.contrast import by_distance, distances_between
+from laplex.runtime.display import say
+
+Words = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about all words: a contrast between the values of a column, or a drift along it."""
+
+    question: str
+    column: str
+    values: tuple[str, ...] | None = None
+    against: str | None = None
+    at: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Inference(Options):
+    """Questions about what would hold in another sample of text, with what all of them share said once.
+
+    `fitted.contrast(...)` is `fitted.inference().contrast(...)`. Every question gives a table with the same columns:
+
+    - "word", and the values that are compared, "value" and "against";
+    - "estimate", how different the word is: by how much the log odds of the word in a context typically differ between
+      the two sides (their standard deviation over its contexts, without noise). It depends neither on how frequent the
+      word is nor on the strengths of the prior. "lower" and "upper" are its interval;
+    - "p", "p_adjusted" (Benjamini and Hochberg, over all rows), and "holds": adjusted p is at most `level`, and the
+      lower end of the interval at least `min_effect`;
+    - "uses" and "units" on either side;
+    - "context" and "context_against": what the word is used with on one side more than on the other, for the first
+      200 words of a comparison;
+    - "permutations", over which p was counted: 1 / (permutations + 1) is the smallest p there can be.
+
+    Rows that hold come first, those with the largest lower end before others. `frame.attrs["summary"]` is what the
+    table says in one sentence.
+    """
+
+    fitted: Embeddings
+
+    def contrast(
+        self,
+        column: str,
+        words: Words = None,
+        *,
+        values: Sequence[Any] | None = None,
+        against: str | None = None,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
+    ) -> pd.DataFrame:
+        """The words that differ between the values of a column; see `Embeddings.contrast`.
+
+        Args:
+            column: The column whose values are compared.
+            words: A word, or several, instead of all that have enough text.
+            values: The values to compare, if not all.
+            against: "rest", "pairs", "joint" or a value.
+            at: Values of other columns, to which the text is restricted.
+            test: False for the bare distances between the fitted vectors.
+
+        Returns:
+            A row for each word and comparison.
+
+        Example:
+            fitted.inference(unit="senator").contrast("party")
+        """
+        if not test:
+            bare = partial(distances_between, values=values, against=against, at=at)
+            return by_distance(bare(self.fitted, *self._bare(column, words)))
+        chosen = None if values is None else tuple(str(value) for value in as_list(values))
+        against = None if against is None else str(against)
+        if column in self.fitted.columns:
+            known = self.fitted.values(column)
+            chosen = None if chosen is not None and set(chosen) == set(known) else chosen
+            against = None if against == default_against(len(chosen or known)) else against
+        return self._answer(Asked("contrast", column, chosen, against, _pairs(at)), words)
+
+    def drift(
+        self, column: str, words: Words = None, *, at: Mapping[str, Any] | None = None, test: bool = True
+    ) -> pd.DataFrame:
+        """The words that move along an ordered column; see `Embeddings.drift`.
+
+        Args:
+            column: A column with an order.
+            words: A word, or several, instead of all that have enough text.
+            at: Values of other columns, to which the text is restricted.
+            test: False for the bare distances between the fitted vectors at the two ends.
+
+        Returns:
+            A row for each word. "value" and "against" are the first and the last value of the column, "estimate" is
+            how far a straight line leads from one to the other, and the sides of all other columns are its halves.
+
+        Example:
+            fitted.inference(unit="president").drift("period")
+        """
+        if not test:
+            return by_distance(distances_along(self.fitted, *self._bare(column, words), at or {}))
+        return self._answer(Asked("drift", column, at=_pairs(at)), words)
+
+    def distance(
+        self,
+        words: str | Sequence[str],
+        across: str,
+        along: str | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
+    ) -> pd.DataFrame:
+        """How far apart words are across one column, at each value of another; see `Embeddings.distance`.
+
+        Args:
+            words: A word, or several.
+            across: The column whose values are compared.
+            along: The column at each value of which they are, each on its own text.
+            at: Values of other columns, to which the text is restricted.
+            test: False for the bare distances between the fitted vectors.
+
+        Returns:
+            The rows of `contrast`, with a column for the value of `along`; p is adjusted over all of them.
+
+        Example:
+            fitted.inference(unit="senator").distance(["health", "relief"], across="party", along="period")
+        """
+        if along == across:
+            raise InputError(f'across="{across}" and along="{along}" are the same column: choose two')
+        if not test:
+            frame = distances_between(self.fitted, *self._bare(across, words), along=along, at=at)
+            return self._by_word(frame, words)
+        if along is None:
+            return self._by_word(self.contrast(across, words, at=at), words)
+        tokens, frames = tokens_of(self.fitted, self.tokens), []
+        quietly = replace(self, tokens=tokens, quiet=True)
+        for number, value in enumerate(tokens.values(along)):
+            if len(np.unique(tokens.codes(across)[tokens.codes(along) == number])) < 2:
+                say(f'"{across}" has one value only where "{along}" is {value}: left out', quiet=self.quiet)
+                continue
+            frame = quietly.contrast(across, words, at={**(at or {}), along: value})
+            frame.insert(1, along, value)
+            frames.append(frame)
+        if not frames:
+            raise InputError(f'"{across}" has one value only at every value of "{along}": there is nothing to compare')
+        table = pd.concat(frames, ignore_index=True)
+        table["p_adjusted"] = adjust_p(table["p"].to_numpy(np.float64))
+        table["holds"] = holds(table, self)
+        return self._by_word(table, words)
+
+    def explain(
+        self,
+        word: str,
+        column: str,
+        *,
+        values: Sequence[Any] | None = None,
+        at: Mapping[str, Any] | None = None,
+        passages: int = 3,
+    ) -> Explanation:
+        """What the difference of a word between two groups is made of; see `Embeddings.explain`.
+
+        Args:
+            word: The word.
+            column: The column whose values are compared.
+            values: Two values, or one, which is compared with all others.
+            at: Values of other columns, to which the text is restricted.
+            passages: How many passages are shown for each group.
+
+        Returns:
+            The context words with their contributions and intervals, and passages of both groups.
+
+        Example:
+            fitted.inference(unit="senator").explain("war", "party").context
+        """
+        return explain(self.fitted, word, column, self, values=values, at=at or {}, passages=passages)
+
+    def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:
+        """Typical passages with a word, in the original text; see `Embeddings.passages`.
+
+        Args:
+            word: The word.
+            at: Values of columns, to which the passages are restricted.
+            top: How many passages are shown, at most one of a document.
+
+        Returns:
+            A row for each passage.
+
+        Example:
+            fitted.inference(language="de").passages("Freiheit")
+        """
+        return passages(self.fitted, word, self, at=at or {}, top=top)
+
+    def test_columns(self) -> None:
+        """Test all words for each column that the vectors vary by, and keep the findings with the model.
+
+        Columns with an order are asked about drift, others about contrast.
+        """
+        for column in self.fitted.columns:
+            ordered = self.fitted.ordered(column) and len(self.fitted.values(column)) > 2
+            asked = Asked("drift" if ordered else "contrast", column)
+            try:
+                self._keep(asked, self._test(asked, None))
+            except InputError as error:
+                say(f'no tests of "{column}": {error}', quiet=self.quiet)
+
+    def _bare(self, column: str, words: Words) -> tuple[int, str, list[int] | None]:
+        """Language, column and ids of words for an answer that the fitted vectors give alone."""
+        index = self.fitted.language(self.language)
+        return index, column, None if words is None else self.fitted.ids(words, index)
+
+    def _by_word(self, table: pd.DataFrame, words: str | Sequence[str]) -> pd.DataFrame:
+        """The rows in the order of the words that were asked for."""
+        order = {name: number for number, name in enumerate(self._names(words))}
+        return table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
+
+    def _answer(self, asked: Asked, words: Words) -> pd.DataFrame:
+        names = None if words is None else self._names(words)
+        found = self._kept(asked)
+        if found is None:
+            found = self._test(asked, names)
+            if names is None:
+                self._keep(asked, found)
+        elif names is not None and (missing := [name for name in names if name not in set(found.frame["word"])]):
+            found = self._with_untested(asked, found, missing)
+        warn_of_speakers(asked.column, found.facts.get("decided_by"))
+        table = found.table(self, words=names, exclude=self.excluded())
+        table.attrs["summary"] = summary(table, asked, found.facts, self)
+        say(table.attrs["summary"], quiet=self.quiet)
+        return table
+
+    def _with_untested(self, asked: Asked, found: Findings, words: Sequence[str]) -> Findings:
+        """Kept findings with rows for words that had too little text to be tested; their counts need the text."""
+        try:
+            rows = replace(self, quiet=True)._test(asked, words).frame
+        except InputError:
+            pairs = found.frame[["value", "against"]].drop_duplicates()
+            rows = pd.DataFrame({"word": list(words)}).merge(pairs, how="cross")
+            rows = rows.reindex(columns=found.frame.columns).fillna({"context": "", "context_against": ""})
+            rows = rows.astype(dict.fromkeys(["permutations", *COUNTS], "Int64")).fillna({"permutations": 0})
+        return replace(found, frame=pd.concat([found.frame, rows[rows["p"].isna()]], ignore_index=True))
+
+    def _names(self, words: str | Sequence[str]) -> list[str]:
+        """The words as the vocabulary spells them."""
+        index = self.fitted.language(self.language)
+        return [self.fitted.rows.vocabularies[index].words[i] for i in self.fitted.ids(words, index)]
+
+    def excluded(self) -> frozenset[str]:
+        """The words that tables leave out; those of English if the language has no name, none if there is no list."""
+        if self.exclude is not None:
+            return frozenset(self.exclude)
+        try:
+            return stop_words(self.fitted.languages[self.fitted.language(self.language)] or "en")
+        except InputError:
+            return frozenset()
+
+    def _test(self, asked: Asked, words: Sequence[str] | None) -> Findings:
+        """Read the text, and test the words, or all that are frequent enough."""
+        fitted, column = self.fitted, asked.column
+        tokens, language = tokens_of(fitted, self.tokens), fitted.language(self.language)
+        options = self.with_unit(tokens, [column])
+        units = gather(tokens, column, options.unit, language, dict(asked.at))
+        if asked.question == "drift":
+            units, x, ends = units_on_line(fitted, units, column, tokens)
+            compared = [Comparison.trend(*ends, x)]
+        else:
+            compared = comparisons(units, column, asked.values, asked.against, options.fewest)
+        if words is None:
+            ids = np.flatnonzero(fitted.counts[language].sum(0) >= self.min_count).tolist()
+        else:
+            ids = fitted.ids(words, language)
+        if not ids:
+            raise InputError(f"no word occurs {self.min_count} times: lower min_count")
+        text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=self.quiet), ids, language, options)
+        names = [text.vocabulary.words[i] for i in ids]
+        found = Findings.ask(text, names, compared, options, named=words is not None, ignored=self.excluded())
+        if options.unit is None:
+            found.facts["decided_by"] = next(iter(tokens.determining_columns(column)), None)
+        return found
+
+    def _key(self, asked: Asked) -> str:
+        """Everything that decides what a test of all words gives."""
+        unit = None if self.unit == (self.fitted.settings.get("tokens") or {}).get("unit") else self.unit
+        names = ("min_units", "min_count", "permutations", "seed")
+        options = {name: getattr(self, name) for name in names} | {"unit": unit}
+        options["language"] = self.fitted.language(self.language)
+        return json.dumps([vars(asked), options], sort_keys=True)
+
+    def _kept(self, asked: Asked) -> Findings | None:
+        test = self.fitted.tests.get(self._key(asked))
+        return None if test is None else Findings.load(test.arrays, test.facts)
+
+    def _keep(self, asked: Asked, found: Findings) -> None:
+        self.fitted.tests[self._key(asked)] = StoredTest(found.arrays(), found.facts)
+
+
+def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, str(value)) for name, value in (at or {}).items()))
+
+
+def summary(table: pd.DataFrame, asked: Asked, facts: Mapping[str, Any], options: Options) -> str:
+    """What a table of findings says, in one sentence."""
+    tested, held = table.loc[table["p"].notna(), "word"].nunique(), table.loc[table["holds"], "word"].nunique()
+    unit = f'{facts["units"]:,} values of "{facts["unit"]}"' if facts["unit"] else f"{facts['units']:,} documents"
+    verb = f'change along "{asked.column}"' if asked.question == "drift" else f'differ by "{asked.column}"'
+    rate = f"false discovery rate {options.level:.0%}"
+    rare = list(dict.fromkeys(table.loc[table["p"].isna(), "word"]))
+    least = f"{facts.get('min_count')} uses by {facts.get('min_units')} of them on each side"
+    if rare and tested:
+        rate += f"; without {least}, and so not tested: {quote(rare, 5)}"
+    if not tested:
+        return f"nothing could be tested ({unit}): no word has {least}"
+    if not held:
+        return f"none of {tested:,} words is shown to {verb} ({unit}, {rate}): no row of the list holds"
+    return f"{held:,} of {tested:,} words {verb} ({unit}, {rate})"
