@@ -10,7 +10,20 @@ from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
-OLD_KEYWORDS: dict[str, str] = {}  # keywords of earlier versions, and what to write instead
+_SHARED = "what tests share is said once, as in fitted.inference({}).contrast(...)"
+OLD_KEYWORDS = {  # keywords of earlier versions, and what to write instead
+    "cluster": _SHARED.format('unit="speaker"') + ', or lx.read(..., unit="speaker")',
+    "min_clusters": _SHARED.format("min_units=10"),
+    **{name: _SHARED.format(f"{name}=...") for name in ("interval", "min_count", "permutations", "tokens", "language")},
+    **{name: _SHARED.format(f"{name}=...") for name in ("seed", "threads", "quiet")},
+    "top": "the table has all words, so write .head(20)",
+    "rank": "what holds comes first; write .sort_values(...) for another order",
+    "joint": 'write against="joint"',
+    "each": "write at= for each slice, or distance(words, across, along)",
+    "steps": "write trajectory(word)",
+    "measure": "with test=False the table has both distances",
+    "pooled": "tests take the contexts that the fit began with",
+}
 
 
 class LaplexError(Exception):

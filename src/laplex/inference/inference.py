@@ -26,7 +26,7 @@ from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
 from laplex.inference.units import Options, gather, warn_of_speakers
 from laplex.lexicons import stop_words
-from laplex.model.vectors import as_list
+from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
 from laplex.questions.change import distances_along
 from laplex.questions.contrast import by_distance, distances_between
@@ -321,7 +321,7 @@ class Inference(Options):
 
 
 def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, str(value)) for name, value in (at or {}).items()))
+    return tuple(sorted((name, str(value)) for name, value in check_slice(at).items()))
 
 
 def summary(table: pd.DataFrame, asked: Asked, facts: Mapping[str, Any], options: Options) -> str:

@@ -62,6 +62,7 @@ class Changes(Answers):
         answer: pd.DataFrame = self.inference().drift(column, words, at=at, test=test)
         return answer
 
+    @explain_keywords
     def trajectory(
         self,
         word: str,
@@ -71,7 +72,7 @@ class Changes(Answers):
         reference: Literal["first", "last"] = "first",
         k: int = 5,
         language: str | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """How similar a word is, along an ordered column, to what it was at the first value, and its neighbors.
 
@@ -82,13 +83,13 @@ class Changes(Answers):
             reference: Compare the word with itself at the "first" or at the "last" value.
             k: The number of neighbors to list.
             language: The language, if there are several.
-            **slice: Values of other columns that the vectors vary by; without any, all slices.
+            at: Values of other columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, slice, the word it is compared with, similarity, count and neighbors.
 
         Example:
-            fitted.trajectory("health", to=["insurance", "security"], party="D")
+            fitted.trajectory("health", to=["insurance", "security"], at={"party": "D"})
         """
         k = check_int("k", k)
         if reference not in ("first", "last"):
@@ -99,7 +100,7 @@ class Changes(Answers):
         others = [number] if to is None else self.ids(to, index)
         names = self.rows.vocabularies[index].words
         records = []
-        paths = [list(path.values()) for path in matched_slices(self, column, slice)]
+        paths = [list(path.values()) for path in matched_slices(self, column, at)]
         total = sum(map(len, paths))
         with bar("neighbors") as progress:
             for path in paths:
@@ -152,13 +153,13 @@ def ordered_column(vectors: Vectors, column: str | None = None) -> str:
     return column
 
 
-def _paths(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict[str, int]]:
+def _paths(vectors: Vectors, column: str, at: Mapping[str, Any] | None) -> list[dict[str, int]]:
     """The slices along the column, for each combination of other values that has both its ends."""
-    matched = matched_slices(vectors, column, where)
+    matched = matched_slices(vectors, column, at)
     values = in_order({value for slices in matched for value in slices})
     paths = [slices for slices in matched if values[0] in slices and values[-1] in slices]
     if not paths:
-        others = quote(f"{name}=" for name in vectors.columns if name != column)
+        others = quote(f'"{name}"' for name in vectors.columns if name != column)
         raise InputError(
             f'no slices that agree in all else have both the first and the last value of "{column}", '
             f"{values[0]} and {values[-1]}: choose some by {others}"

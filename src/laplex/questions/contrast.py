@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.priors.prior import saved_priors
-from laplex.model.vectors import Vectors
+from laplex.model.vectors import Vectors, check_slice, slice_needed
 from laplex.questions.answers import Answers, slice_values
 from laplex.text.periods import in_order
 
@@ -101,30 +101,32 @@ class Contrasts(Answers):
         answer: pd.DataFrame = self.inference().distance(words, across, along, at=at, test=test)
         return answer
 
-    def group_mean(self, word: str, column: str, *, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
+    @explain_keywords
+    def group_mean(
+        self, word: str, column: str, *, language: str | None = None, at: Mapping[str, Any] | None = None
+    ) -> NDArray[np.float32]:
         """The vector that the values of a column share: that of the prior's GroupMean (Proposition 3), or the mean.
 
         Args:
             word: A word.
             column: The column over whose values the mean is taken.
             language: The language, if there are several.
-            **slice: The value of every other column that the vectors vary by.
+            at: The value of every other column that the vectors vary by.
 
         Returns:
             The vector (D).
 
         Example:
-            fitted.group_mean("health", "party", period="2010")
+            fitted.group_mean("health", "party", at={"period": "2010"})
         """
         strength, spread = group_mean_strengths(self.settings, column)
-        if column in slice:
-            raise InputError(f'the mean is over all of "{column}": leave out {column}=')
+        if column in check_slice(at):
+            raise InputError(f'the mean is over all of "{column}": leave it out of at=')
         index = self.language(language)
         number = self.id(word, index)
-        matched = matched_slices(self, column, slice)
+        matched = matched_slices(self, column, at)
         if len(matched) > 1:
-            missing = ", ".join(f"{name}=" for name in self.columns if name != column and name not in slice)
-            raise InputError(f"say which slice: {missing} is not given")
+            raise slice_needed([name for name in self.columns if name != column], at or {})
         groups = np.stack([self.take([number], index, place)[0] for place in matched[0].values()]).astype(np.float64)
         total = spread + len(groups) * strength
         mean = groups.mean(0) if total == 0 else strength * groups.sum(0) / total
@@ -243,17 +245,17 @@ def compared_values(known: Sequence[str], column: str, values: Sequence[Any] | N
     return [value for value in known if value in requested]
 
 
-def matched_slices(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict[str, int]]:
+def matched_slices(vectors: Vectors, column: str, at: Mapping[str, Any] | None) -> list[dict[str, int]]:
     """Sets of slices that differ in `column` alone, each as a dict from its value, in order, to the slice."""
     vectors.values(column)  # raises if there is no such column
-    allowed = set(vectors.chosen(where))
+    allowed = set(vectors.chosen(at))
     sets = [
         {value: slice for value, slice in slices.items() if slice in allowed}
         for slices in vectors.rows.slices.cells(column)
     ]
     values = {value for slices in sets for value in slices}
     if len(values) < 2:
-        here = " in these slices" if where else ""
+        here = " in these slices" if at else ""
         raise InputError(
             f'column "{column}" has one value only{here}, {next(iter(values))}: there is nothing to compare'
         )
@@ -266,11 +268,11 @@ def slice_distances(
     """(n) The distance of words between two slices; NaN for the cosine with a vector of length zero."""
     a, b = vectors.take(ids, language, one), vectors.take(ids, language, two)
     if measure == "euclidean":
-        return np.linalg.norm(a - b, axis=1).astype(np.float64)
+        return np.asarray(np.linalg.norm(a - b, axis=1), np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         cosine = np.einsum("nd,nd->n", a, b) / lengths
-    return 1 - np.clip(np.where(lengths > 0, cosine, np.nan), -1.0, 1.0).astype(np.float64)
+    return np.asarray(1 - np.clip(np.where(lengths > 0, cosine, np.nan), -1.0, 1.0), np.float64)
 
 
 def group_mean_strengths(settings: Mapping[str, Any], column: str) -> tuple[float, float]:
