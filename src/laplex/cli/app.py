@@ -151,6 +151,48 @@ def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Calla
         draw(frame).save(plot)
 
 
+def answer_findings(
+    frame: pd.DataFrame, top: int, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]
+) -> None:
+    """The same for a table of findings, of which the first `top` rows are printed and drawn, and all are written."""
+    if "holds" in frame:
+        show_frame(readable(frame.head(top)))
+    else:
+        show_frame(frame.head(top))
+    if csv is not None:
+        write_csv(frame, csv)
+    if plot is not None:
+        draw(frame.head(top)).save(plot)
+
+
+def readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Findings with the interval in one column, p at its floor as "< 0.001", and sides named where they are the same."""
+    bounds = [f"{one:.2f} to {two:.2f}" if one == one else "" for one, two in zip(frame["lower"], frame["upper"])]
+    shown = frame.assign(interval=bounds, p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
+    shown["p_adjusted"] = frame["p_adjusted"].map(lambda p: "" if pd.isna(p) else f"{p:.2g}")
+    hidden = ["lower", "upper", "permutations"]
+    names = {"p_adjusted": "p adjusted", "context": "used with", "context_against": "against: used with"}
+    sides = shown[["value", "against"]].drop_duplicates()
+    if len(sides) == 1:
+        hidden += ["value", "against"]
+        (value, against), two_sided = sides.iloc[0], ["uses", "units"]
+        names |= {name: f"{name} ({value})" for name in two_sided}
+        names |= {f"{name}_against": f"{name} ({against})" for name in two_sided}
+        names |= {"context": f"used with ({value})", "context_against": f"used with ({against})"}
+    order = [name for name in shown.columns if name not in hidden and name != "interval"]
+    order.insert(order.index("estimate") + 1, "interval")
+    return shown[order].rename(columns=names)
+
+
+def p_values(frame: pd.DataFrame) -> list[str]:
+    """p-values as text; the smallest that the permutations allow as "< 0.001"."""
+    texts = []
+    for p, draws in zip(frame["p"], frame["permutations"] if "permutations" in frame else [0] * len(frame)):
+        floor = 1 / (draws + 1) if draws else 0.0
+        texts.append("" if pd.isna(p) else f"< {floor:.1g}" if p <= floor else f"{p:.2g}")
+    return texts
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table atomically, with an apostrophe before words that a spreadsheet would run as a formula."""
     with atomic.replacing(path) as file:

@@ -15,7 +15,7 @@ import pandas as pd
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame, write_csv
+from laplex.cli.app import Csv, Plot, Quiet, answer, answer_findings, command, show, show_frame, write_csv
 from laplex.errors import InputError
 from laplex.explorer.launching import PORT
 from laplex.fitting.stability import refitted
@@ -27,18 +27,37 @@ Slice = Annotated[list[str] | None, Argument(metavar="[--COLUMN VALUE]…", help
 Column = Annotated[str, Argument(help="A column that the vectors vary by.")]
 Vectors = Annotated[Literal["words", "contexts", "both"], Option(help="Use word vectors, context vectors, or both.")]
 Language = Annotated[str | None, Option("--language", help="The language of the words, if there are several.")]
-Measure = Annotated[Literal["euclidean", "cosine"], Option(help="The measure of distance between two vectors.")]
-Top = Annotated[int, Option(help="The number of words to show.")]
-Word = Annotated[list[str] | None, Option(help="A word to show instead of the top ones; may be repeated.")]
-MinCount = Annotated[int | None, Option(help="Show only words that occur at least this often at each value.")]
-Interval = Annotated[float | None, Option(help="Add intervals with this coverage in repeated samples, such as 0.9.")]
-Cluster = Annotated[str | None, Option(help="The column of the sampled unit, such as the speaker, for tests.")]
-MinClusters = Annotated[int | None, Option(help="Test only words that at least this many clusters use at each value.")]
-Rank = Annotated[
-    Literal["distance", "evidence"], Option(help="Sort words by distance, or by evidence of a difference.")
-]
+Top = Annotated[int, Option(help="The number of rows to show; a CSV file has all of them.")]
+Word = Annotated[list[str] | None, Option(help="A word to show instead of all; may be repeated.")]
+Test = Annotated[bool, Option("--test/--no-test", help="Test, or show only the bare distances of the vectors.")]
+Value = Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")]
 
 HANDLED_HERE = {"model", "words", "word", "value", "slice", "plus", "minus", "to", "csv", "plot"}
+
+
+def inference_options(
+    unit: Annotated[
+        str | None, Option(help="The column that says who was sampled. Default: that of the fit, or documents.")
+    ] = None,
+    interval: Annotated[float, Option(help="The coverage of intervals in repeated samples.")] = 0.9,
+    level: Annotated[float, Option(help="The false discovery rate at which a finding holds.")] = 0.1,
+    min_effect: Annotated[float, Option(help="The smallest size that the lower end of an interval must have.")] = 0.1,
+    min_units: Annotated[int | None, Option(help="The number of units on each side that must use a word.")] = None,
+    min_count: Annotated[int, Option(help="The number of times that a word must occur.")] = 100,
+    function_words: Annotated[bool, Option("--function-words", help="Also list function words.")] = False,
+    permutations: Annotated[
+        int | None, Option(help="Count this many permutations for p-values. Default: 999 to a million, as needed.")
+    ] = None,
+    language: Language = None,
+    threads: Annotated[int | None, Option(help="The number of threads. Default: all cores.")] = None,
+    seed: Annotated[int, Option(help="The random seed of permutations.")] = 1,
+    quiet: Quiet = False,
+) -> dict[str, Any]:
+    """The options that all tests share."""
+    options = locals()
+    return {name: value for name, value in options.items() if name != "function_words"} | {
+        "exclude": () if function_words else None
+    }
 
 
 @command("laplex neighbors speeches.laplex health --party D", column_options=True)
@@ -79,94 +98,87 @@ def similarity(
     answer(lx.load(model).similarity(chosen[0], chosen[1], at=where, **options), csv, plot, lx.plots.lines)
 
 
-@command("laplex contrast speeches.laplex party --cluster speaker --rank evidence", column_options=True)
+@command("laplex contrast speeches.laplex party --unit speaker", column_options=True, shared=inference_options)
 def contrast(
     model: SavedModel,
     column: Column,
     slice: Slice = None,
-    top: Top = 15,
+    *,
     word: Word = None,
-    value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")] = None,
-    measure: Measure = "euclidean",
-    min_count: MinCount = None,
-    each: Annotated[bool, Option("--each", help="Show each of the other slices instead of their mean.")] = False,
-    rank: Rank = "distance",
-    interval: Interval = None,
-    cluster: Cluster = None,
-    min_clusters: MinClusters = None,
-    joint: Annotated[bool, Option("--joint", help="Test all values at once instead of each pair.")] = False,
-    permutations: Annotated[int | None, Option(help="Count this many permutations for p-values, such as 999.")] = None,
-    language: Language = None,
+    value: Value = None,
+    against: Annotated[
+        str | None, Option(help="What values are compared with: rest, pairs, joint, or a value.")
+    ] = None,
+    test: Test = True,
+    top: Top = 15,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the words whose vectors differ most between the values of a column."""
-    options = keywords(locals()) | {"at": only_columns(slice)}
-    answer(lx.load(model).contrast(words=word, values=value, **options), csv, plot, lx.plots.bars)
+    """Show the words that are used differently at the values of a column: how much, how surely, and with what words."""
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.contrast(column, word, values=value, against=against, at=only_columns(slice), test=test)
+    answer_findings(frame, top, csv, plot, lx.plots.bars)
 
 
-@command("laplex distance speeches.laplex health relief --across party --along period", column_options=True)
+@command(
+    "laplex distance speeches.laplex health relief --across party --along period",
+    column_options=True,
+    shared=inference_options,
+)
 def distance(
     model: SavedModel,
     words: Words,
+    *,
     across: Annotated[str, Option(help="The column whose values are compared.")],
     along: Annotated[str | None, Option(help="A column, such as the period, to show the distance along.")] = None,
-    measure: Measure = "euclidean",
-    interval: Interval = None,
-    cluster: Cluster = None,
-    min_clusters: MinClusters = None,
-    language: Language = None,
+    test: Test = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the distance between the vectors of a word in different groups, also through time."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
-    draw = lx.plots.lines if along else lx.plots.bars
-    answer(lx.load(model).distance(chosen, at=where, **options), csv, plot, draw)
+    """Show how different words are between the values of a column, also through time."""
+    chosen, at = split_options(words)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.distance(chosen, across, along, at=at, test=test)
+    answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
 
 
-@command("laplex drift speeches.laplex period --party D", column_options=True)
+@command("laplex drift speeches.laplex period --party D", column_options=True, shared=inference_options)
 def drift(
     model: SavedModel,
     column: Column,
     slice: Slice = None,
-    top: Top = 15,
+    *,
     word: Word = None,
-    measure: Measure = "euclidean",
-    min_count: MinCount = None,
-    steps: Annotated[bool, Option("--steps", help="Show each step from one value to the next.")] = False,
-    rank: Rank = "distance",
-    interval: Interval = None,
-    cluster: Cluster = None,
-    min_clusters: MinClusters = None,
-    language: Language = None,
+    test: Test = True,
+    top: Top = 15,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the words that moved most along an ordered column, with their neighbors before and after."""
-    options = keywords(locals()) | {"at": only_columns(slice)}
-    draw = lx.plots.lines if steps else lx.plots.bars
-    answer(lx.load(model).drift(words=word, **options), csv, plot, draw)
+    """Show the words whose use changes along an ordered column: how far, how surely, and from what to what."""
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.drift(column, word, at=only_columns(slice), test=test)
+    answer_findings(frame, top, csv, plot, lx.plots.bars)
 
 
-@command("laplex explain speeches.laplex war party --value D --value R", column_options=True)
+@command("laplex explain speeches.laplex war party --value D --value R", column_options=True, shared=inference_options)
 def explain(
     model: SavedModel,
     word: Annotated[str, Argument(help="The word to explain.")],
     column: Annotated[str, Argument(help="The column whose values are compared.")],
     slice: Slice = None,
-    value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for a second one.")] = None,
+    *,
+    value: Value = None,
     top: Annotated[int, Option(help="The number of context words to show.")] = 15,
     passages: Annotated[int, Option(help="The number of passages to show for each group.")] = 3,
-    interval: Annotated[float, Option(help="The coverage of intervals in repeated samples.")] = 0.9,
-    cluster: Cluster = None,
-    language: Language = None,
     csv: Csv = None,
+    **shared: Any,
 ) -> None:
     """Show which context words and passages make a word differ between two groups."""
-    options = {"interval": interval, "cluster": cluster, "language": language}
-    found = lx.load(model).explain(word, column, values=value, at=only_columns(slice), passages=passages, **options)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    found = inference.explain(word, column, values=value, at=only_columns(slice), passages=passages)
     show_frame(found.context.head(top))
     show_passages(found.passages)
     if csv is not None:
@@ -182,10 +194,10 @@ def passages(
     csv: Csv = None,
 ) -> None:
     """Show typical passages with a word, in the original text."""
-    chosen, where = split_options(words)
+    chosen, at = split_options(words)
     if len(chosen) != 1:
         raise InputError(f"passages takes one word, not {len(chosen)}")
-    frame = lx.load(model).passages(chosen[0], at=where, top=top, language=language)
+    frame = lx.load(model).inference(language=language).passages(chosen[0], at=at, top=top)
     show_passages(frame)
     if csv is not None:
         write_csv(frame, csv)
