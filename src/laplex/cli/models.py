@@ -32,6 +32,15 @@ Word = Annotated[list[str] | None, Option(help="A word to show instead of all; m
 Test = Annotated[bool, Option("--test/--no-test", help="Test, or show only the bare distances of the vectors.")]
 Value = Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")]
 
+OLD_OPTIONS = {  # of earlier versions, and what to write instead
+    "cluster": "write --unit",
+    "min-clusters": "write --min-units",
+    "rank": "what holds comes first",
+    "joint": "write --against joint",
+    "each": "name a slice, or write laplex distance --along COLUMN",
+    "steps": "write laplex trajectory",
+    "measure": "with --no-test the table has both distances",
+}
 HANDLED_HERE = {"model", "words", "word", "value", "slice", "plus", "minus", "to", "csv", "plot"}
 
 
@@ -69,8 +78,8 @@ def neighbors(
     negative: Annotated[list[str] | None, Option(help="A word to subtract, for analogies; may be repeated.")] = None,
     language: Language = None,
     to_language: Annotated[str | None, Option(help="Search for neighbors in this language: translations.")] = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    interval: Annotated[float | None, Option(help="x")] = None,
+    cluster: Annotated[str | None, Option(help="x")] = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
@@ -85,8 +94,8 @@ def similarity(
     model: SavedModel,
     words: Words,
     language: Language = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    interval: Annotated[float | None, Option(help="x")] = None,
+    cluster: Annotated[str | None, Option(help="x")] = None,
     csv: Csv = None,
     plot: Plot = None,
 ) -> None:
@@ -238,8 +247,8 @@ def project(
     plus: Annotated[list[str], Option(help="A word of the positive pole (1); may be repeated.")],
     minus: Annotated[list[str], Option(help="A word of the negative pole (−1); may be repeated.")],
     across: Annotated[str | None, Option(help="A column: show the differences between its values.")] = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    interval: Annotated[float | None, Option(help="x")] = None,
+    cluster: Annotated[str | None, Option(help="x")] = None,
     language: Language = None,
     csv: Csv = None,
     plot: Plot = None,
@@ -354,7 +363,7 @@ def report(
     out: Annotated[Path, Option(help="The file to write; its name ends in .html.")] = Path("report.html"),
     words: Annotated[list[str] | None, Option(help="Words to describe one by one.")] = None,
     column: Annotated[str | None, Option(help="The column to compare. Default: all columns.")] = None,
-    cluster: Cluster = None,
+    cluster: Annotated[str | None, Option(help="x")] = None,
     language: Language = None,
     title: Annotated[str | None, Option(help="The title. Default: the name of the model.")] = None,
     quiet: Quiet = False,
@@ -383,6 +392,8 @@ def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
             continue
         column, separator, value = argument[2:].partition("=")
         following = value if separator else next(remaining, None)
+        if column in OLD_OPTIONS:
+            raise InputError(f"--{column} is no longer an option: {OLD_OPTIONS[column]}")
         if not column or following is None:
             raise InputError(f"{argument} has no value: write {argument} VALUE")
         where[column] = following
