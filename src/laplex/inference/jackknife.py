@@ -78,22 +78,58 @@ def clusters_of(fitted: Embeddings, tokens: Tokens, cluster: str | None) -> Ints
     return np.arange(tokens.documents) if cluster is None else tokens.codes(cluster).astype(np.int64)
 
 
-def cosine(one: Floats, influence_one: Floats, two: Floats, influence_two: Floats) -> tuple[float, float]:
-    """The cosine of two vectors without its noise, and its standard error; NaN if a vector is mostly noise.
+class Direction(NamedTuple):
+    """A vector divided by its length without noise, and the influence of clusters divided by the same."""
 
-    Noise adds Σ‖influence‖² to the squared length of a vector, and so draws the plain cosine towards zero.
-    """
-    squares = []
-    for vector, influence in ((one, influence_one), (two, influence_two)):
-        total = float(vector @ vector)
-        squares.append(total - float((influence**2).sum()))
-        if not squares[-1] > (1 - MAX_NOISE_SHARE) * total:
-            return float("nan"), float("nan")
-    scale = float(np.sqrt(squares[0] * squares[1]))
-    value = (float(one @ two) - float((influence_one * influence_two).sum())) / scale
-    change = (influence_one @ two + influence_two @ one) / scale
-    change = change - value * (influence_one @ one / squares[0] + influence_two @ two / squares[1])
-    return value, float(np.sqrt((change**2).sum()))
+    vector: Floats  # (D)
+    influence: Floats  # (C, D)
+
+    def unit_influence(self) -> Floats:
+        """(C, D) The influence on the direction: what it does along the vector changes its length only."""
+        return self.influence - np.outer(self.influence @ self.vector, self.vector)
+
+
+class Estimate(NamedTuple):
+    """A number, and the influence of each cluster (C) on it."""
+
+    value: float
+    influence: Floats
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the sum of the squared influences."""
+        return float(np.sqrt((self.influence**2).sum()))
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom: the number of clusters, if they are much alike (Satterthwaite)."""
+        squares = self.influence**2
+        return 3 * float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
+
+
+def direction(vector: Floats, influence: Floats) -> Direction | None:
+    """The direction of a vector; None if it is mostly noise, which adds Σ‖influence‖² to the squared length."""
+    total = float(vector @ vector)
+    square = total - float((influence**2).sum())
+    if not square > (1 - MAX_NOISE_SHARE) * total:
+        return None
+    return Direction(vector / np.sqrt(square), influence / np.sqrt(square))
+
+
+def cosine_of(one: Direction, two: Direction) -> Estimate:
+    """The cosine of two directions without its noise, which clusters that have a say in both share."""
+    value = float(one.vector @ two.vector) - float((one.influence * two.influence).sum())
+    change = one.influence @ two.vector + two.influence @ one.vector
+    return Estimate(value, change - value * (one.influence @ one.vector + two.influence @ two.vector))
+
+
+def cosine(one: Floats, influence_one: Floats, two: Floats, influence_two: Floats) -> tuple[float, float]:
+    """The cosine of two vectors without its noise, and its standard error; NaN if a vector is mostly noise."""
+    first, second = direction(one, influence_one), direction(two, influence_two)
+    if first is None or second is None:
+        return float("nan"), float("nan")
+    found = cosine_of(first, second)
+    return found.value, found.standard_error
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,7 @@ class Options:
         seed: Of everything that is drawn by chance.
         threads: How many threads read the text; all processors by default.
         quiet: Whether to say nothing on the way.
+        level: The false discovery rate: a finding holds if its adjusted p is at most this.
 
     Example:
         contrast(fitted, "party", cluster="senator", interval=0.95, min_count=50, period=2010)
@@ -56,6 +57,12 @@ class Options:
     seed: int = 1
     threads: int | None = None
     quiet: bool = False
+    level: float = 0.1
+
+    @property
+    def unit(self) -> str | None:
+        """The column that says who was sampled."""
+        return self.cluster
 
     @property
     def fewest(self) -> int:
