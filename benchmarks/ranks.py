@@ -61,7 +61,7 @@ def compare(
     first = table["log_likelihood"].iloc[0]
     table["difference %"] = 100 * (table["log_likelihood"] / first - 1)
     slice = {"party": "D"} if columns else {}
-    rated = lx.evaluation.similarity(models, data / "similarity", bootstrap=0, quiet=True, **slice)
+    rated = lx.evaluation.similarity(models, data / "similarity", bootstrap=0, quiet=True, at=slice)
     for mean in ("mean", "weighted mean"):
         table[f"similarity, {mean}"] = rated[rated["set"] == mean].set_index("model")["spearman"]
     if columns:

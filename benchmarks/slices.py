@@ -75,10 +75,10 @@ def ask(fitted: lx.Embeddings) -> dict[str, float]:
     first, last = (fitted.values("year")[place] for place in (0, -1))
     rest = {name: value for name, value in key.items() if name != "year"}
     questions = {
-        "vector": lambda: fitted.vector(rare, **key),
-        "neighbors": lambda: fitted.neighbors(rare, **key),
+        "vector": lambda: fitted.vector(rare, at=key),
+        "neighbors": lambda: fitted.neighbors(rare, at=key),
         "similarity in all slices": lambda: fitted.similarity(rare, fitted.words()[1000]),
-        "contrast": lambda: fitted.contrast("year", values=[first, last], min_count=1, **rest),
+        "contrast": lambda: fitted.contrast("year", values=[first, last], min_count=1, at=rest),
     }
     seconds = {}
     for name, question in questions.items():

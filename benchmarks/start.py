@@ -74,7 +74,7 @@ TEXTS = {"senate": senate, "union": union, "europarl": europarl}
 def similarity(fitted: lx.Embeddings, sets: Path) -> float:
     """The weighted mean correlation over sets, in the slices with most text."""
     slices = fitted.slices.nlargest(SLICES, "tokens").drop(columns="tokens").to_dict("records")
-    tables = [lx.evaluation.similarity(fitted, sets, bootstrap=0, quiet=True, **one) for one in slices]
+    tables = [lx.evaluation.similarity(fitted, sets, bootstrap=0, quiet=True, at=one) for one in slices]
     return float(np.mean([table.set_index("set").loc["weighted mean", "spearman"] for table in tables]))
 
 

@@ -207,10 +207,10 @@ def model(folder: Path) -> None:
         assert len(set(names)) == len(names)
         for key in fitted.rows.slices.keys:
             chosen = dict(zip(fitted.columns, key, strict=True))
-            matrix = fitted.matrix(language, **chosen)
+            matrix = fitted.matrix(language, at=chosen)
             assert matrix.shape == (len(names), fitted.dimensions)
             if names and once_in(16):
-                fitted.neighbors(names[0], k=2, language=language, **chosen)
+                fitted.neighbors(names[0], k=2, language=language, at=chosen)
         fitted.contexts(language)
     fitted.graph.laplacian()
     assert isinstance(fitted.settings, dict)

@@ -272,10 +272,10 @@ def test_a_word_alone_is_filled_as_all_of_them_are(texts):
     for slice, key in enumerate(fitted.rows.slices.keys):
         where = dict(zip(fitted.columns, key, strict=True))
         for word in fitted:
-            np.testing.assert_array_equal(fitted.vector(word, **where), fitted.matrix(**where)[fitted.id(word, 0)])
-        assert not fitted.matrix(**where).flags.writeable
+            np.testing.assert_array_equal(fitted.vector(word, at=where), fitted.matrix(at=where)[fitted.id(word, 0)])
+        assert not fitted.matrix(at=where).flags.writeable
         np.testing.assert_allclose(
-            fitted.lengths(0, slice), np.linalg.norm(fitted.matrix(**where), axis=1), rtol=1e-5, atol=1e-7
+            fitted.lengths(0, slice), np.linalg.norm(fitted.matrix(at=where), axis=1), rtol=1e-5, atol=1e-7
         )
 
 
@@ -286,20 +286,23 @@ def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
     assert (kept.slot >= 0).all()
     where = {"party": "D"} if name == "both" else {}
     word = fitted.words()[-1]
-    assert fitted.count(word, year="2003", **where) == 0
+    assert fitted.count(word, at={"year": "2003", **where}) == 0
     for ask in (
-        lambda model: model.neighbors(word, year="2003", **where),
-        lambda model: model.similarity(word, "0", **where),
-        lambda model: model.contrast("year", values=["2000", "2006"], min_count=0, **where),
-        lambda model: model.distance([word, "0"], across="year", **where),
-        lambda model: model.drift("year", min_count=0, **where),
-        lambda model: model.trajectory(word, along="year", **where),
-        lambda model: model.project([word, "1"], ("0", "2"), **where),
+        lambda model: model.neighbors(word, at={"year": "2003", **where}),
+        lambda model: model.similarity(word, "0", at=where),
+        lambda model: model.contrast("year", values=["2000", "2006"], min_count=0, at=where),
+        lambda model: model.distance([word, "0"], across="year", at=where),
+        lambda model: model.drift("year", min_count=0, at=where),
+        lambda model: model.trajectory(word, along="year", at=where),
+        lambda model: model.project([word, "1"], ("0", "2"), at=where),
         lambda model: model.to_frame(),
         lambda model: model.slices,
     ):
         pd.testing.assert_frame_equal(ask(fitted), ask(kept), rtol=1e-4, atol=1e-6)
-    assert fitted.at(year="2003", **where)[word].tobytes() == fitted.vector(word, year="2003", **where).tobytes()
+    assert (
+        fitted.at({"year": "2003", **where})[word].tobytes()
+        == fitted.vector(word, at={"year": "2003", **where}).tobytes()
+    )
 
 
 def test_held_out_text_is_judged_as_if_all_vectors_were_kept(texts):
@@ -319,7 +322,7 @@ def test_two_languages(texts):
     for language in ("x", "y"):
         word = fitted.words(language)[-1]
         where = {"party": "R", "year": "2004", "language": language}
-        np.testing.assert_array_equal(fitted.vector(word, **where), kept.vector(word, **where))
+        np.testing.assert_array_equal(fitted.vector(word, at=where), kept.vector(word, at=where))
     belief = lx.Ridge(0.5) + lx.Groups("party", 3.0) + lx.Chain("year", 5.0)
     precision = belief.graph(fitted.rows).laplacian()
     stacks = [fitted.block(i, slice) for i in (0, 1) for slice in range(len(fitted.rows.slices))]
@@ -372,7 +375,7 @@ def test_one_thread_and_one_seed_give_the_same_bits_and_a_checkpoint_goes_on(tex
 def test_rotations_turn_filled_vectors_as_well(texts):
     fitted = fit(texts)
     turned = lx.normalize_rotation(fitted, quiet=True)
-    one, two = (model.matrix(year="2003").astype(np.float64) for model in (fitted, turned))
+    one, two = (model.matrix(at={"year": "2003"}).astype(np.float64) for model in (fitted, turned))
     np.testing.assert_allclose(one @ one.T, two @ two.T, atol=1e-5)
     assert np.abs(one - two).max() > 1e-3
 

@@ -54,8 +54,8 @@ def test_without_any_of_it_the_answer_is_the_plain_one(fitted):
         (lambda f, **o: f.drift("year", 5, **o), "word"),
         (lambda f, **o: f.project("w6", axis=("w0", "w1"), **o), "word"),
         (lambda f, **o: f.project("w6", axis=("w0", "w1"), across="party", **o), "word"),
-        (lambda f, **o: f.similarity("w6", "w0", party="D", year=2000, **o), "word"),
-        (lambda f, **o: f.neighbors("w6", 3, party="D", year=2000, **o), "word"),
+        (lambda f, **o: f.similarity("w6", "w0", at={"party": "D", "year": 2000}, **o), "word"),
+        (lambda f, **o: f.neighbors("w6", 3, at={"party": "D", "year": 2000}, **o), "word"),
     ],
 )
 def test_every_question_has_intervals(fitted, ask, first):
@@ -76,7 +76,7 @@ def test_charts_draw_what_the_interval_is_around(fitted, tmp_path):
     gap = fitted.distance(["w6", "w9"], "party", "year", interval=0.9, cluster="speaker", min_clusters=5, min_count=20)
     lx.plots.lines(gap).save(tmp_path / "gap.svg")
     assert "Distance without noise between D and R" in (tmp_path / "gap.svg").read_text()
-    near = fitted.neighbors("w6", 3, party="D", year=2000, interval=0.9, min_clusters=5, min_count=20)
+    near = fitted.neighbors("w6", 3, at={"party": "D", "year": 2000}, interval=0.9, min_clusters=5, min_count=20)
     lx.plots.bars(near).save(tmp_path / "near.svg")
     assert "Similarity without noise" in (tmp_path / "near.svg").read_text()
 

@@ -49,20 +49,22 @@ def test_one_rotation_serves_all_slices_so_that_nothing_changes_among_them():
     source = made(stack @ rotation(1, 4), keys=keys, columns=columns)
     noisy = made((stack + 0.1 * normal(2, 2, 30, 4))[::-1], keys=keys[::-1], columns=columns)
     aligned = baselines.align(source, noisy)
-    before = source.matrix(party="D") @ source.matrix(party="R").T
-    np.testing.assert_allclose(aligned.matrix(party="D") @ aligned.matrix(party="R").T, before, atol=1e-4)
-    np.testing.assert_allclose(aligned.matrix(party="D"), stack[0], atol=0.5)
-    x = np.concatenate([source.matrix(party=party) for party in "DR"]).astype(float)
-    z = np.concatenate([noisy.matrix(party=party) for party in "DR"]).astype(float)
+    before = source.matrix(at={"party": "D"}) @ source.matrix(at={"party": "R"}).T
+    np.testing.assert_allclose(
+        aligned.matrix(at={"party": "D"}) @ aligned.matrix(at={"party": "R"}).T, before, atol=1e-4
+    )
+    np.testing.assert_allclose(aligned.matrix(at={"party": "D"}), stack[0], atol=0.5)
+    x = np.concatenate([source.matrix(at={"party": party}) for party in "DR"]).astype(float)
+    z = np.concatenate([noisy.matrix(at={"party": party}) for party in "DR"]).astype(float)
     expected = x @ scipy.linalg.orthogonal_procrustes(x, z)[0]
-    np.testing.assert_allclose(np.concatenate([aligned.matrix(party=p) for p in "DR"]), expected, atol=1e-5)
+    np.testing.assert_allclose(np.concatenate([aligned.matrix(at={"party": p}) for p in "DR"]), expected, atol=1e-5)
 
 
 def test_slices_can_be_laid_upon_vectors_without_slices():
     target = normal(0, 30, 4)
     turn = rotation(3, 4)
     source = made(np.stack([target @ turn, target @ turn]), keys=(("D",), ("R",)), columns=("party",))
-    np.testing.assert_allclose(baselines.align(source, made(target)).matrix(party="R"), target, atol=1e-5)
+    np.testing.assert_allclose(baselines.align(source, made(target)).matrix(at={"party": "R"}), target, atol=1e-5)
 
 
 def test_words_chosen_for_alignment_are_the_only_ones_that_count():
@@ -106,8 +108,8 @@ def test_what_cannot_be_aligned_says_why():
 
 def test_one_slice_can_be_taken_out():
     whole = made(normal(0, 2, 30, 4), keys=(("D",), ("R",)), columns=("party",), contexts=normal(1, 30, 4))
-    part = baselines.only(whole, party="R")
-    np.testing.assert_array_equal(part.matrix(), whole.matrix(party="R"))
+    part = baselines.only(whole, at={"party": "R"})
+    np.testing.assert_array_equal(part.matrix(), whole.matrix(at={"party": "R"}))
     np.testing.assert_array_equal(part.contexts(), whole.contexts())
     assert (part.columns, part.count("3")) == ((), 1)
     with pytest.raises(lx.InputError, match="say which slice"):
@@ -120,8 +122,8 @@ def test_one_slice_keeps_its_deviations():
     slices = Slices(("party",), (("D",), ("R",)), np.empty(0, np.int32))
     counts, vectors, contexts = [np.ones((2, 30), np.int64)], [normal(0, 2, 30, 4)], [normal(1, 30, 4)]
     both = lx.Embeddings.of([words], vectors, slices=slices, counts=counts, contexts=contexts, spread=deviations)
-    taken = baselines.only(both, party="R")
-    np.testing.assert_array_equal(taken.deviation("7"), both.deviation("7", party="R"))
+    taken = baselines.only(both, at={"party": "R"})
+    np.testing.assert_array_equal(taken.deviation("7"), both.deviation("7", at={"party": "R"}))
     np.testing.assert_array_equal(taken.spread, deviations[30:])
 
 
@@ -328,9 +330,9 @@ def test_words_without_pairs_and_contexts_stay_in_every_slice():
     np.testing.assert_array_equal(whole.theta, before)
     np.testing.assert_array_equal(found.contexts(), whole.contexts())
     for party in "DR":
-        alone = baselines.retrofit(baselines.only(whole, party=party), [("3", "4"), ("4", "5")])
-        np.testing.assert_allclose(found.matrix(party=party), alone.matrix(), atol=1e-6)
-        same = (found.matrix(party=party) == whole.matrix(party=party)).all(1)
+        alone = baselines.retrofit(baselines.only(whole, at={"party": party}), [("3", "4"), ("4", "5")])
+        np.testing.assert_allclose(found.matrix(at={"party": party}), alone.matrix(), atol=1e-6)
+        same = (found.matrix(at={"party": party}) == whole.matrix(at={"party": party})).all(1)
         assert np.flatnonzero(~same).tolist() == [3, 4, 5]
 
 

@@ -59,9 +59,9 @@ def test_independent_slices_are_fits_of_their_text_alone():
     alone = replace(model(dimensions=3), vary=(), prior=lx.Ridge(1.0))
     for party in "DR":
         fitted = lx.fit(alone, small.corpus([row for row in rows if row["party"] == party]), **options)
-        counts = [found.count(word, party=party) for word in fitted.words()]
+        counts = [found.count(word, at={"party": party}) for word in fitted.words()]
         assert counts == [fitted.count(word) for word in fitted.words()]
-        ours = np.array([found.vector(word, party=party) for word in fitted.words()])
+        ours = np.array([found.vector(word, at={"party": party}) for word in fitted.words()])
         np.testing.assert_allclose(ours @ ours.T, fitted.matrix() @ fitted.matrix().T, atol=1e-3)
 
 
@@ -71,11 +71,11 @@ def test_the_slice_that_others_are_rotated_onto_is_not_rotated(speeches):
     onto_d = baselines.independent(model(), tokens, align_to="D", **options)
     onto_r = baselines.independent(model(), tokens, align_to={"party": "R"}, **options)
     for party in "DR":
-        one, two = onto_d.matrix(party=party), onto_r.matrix(party=party)
+        one, two = onto_d.matrix(at={"party": party}), onto_r.matrix(at={"party": party})
         np.testing.assert_allclose(one @ one.T, two @ two.T, atol=1e-4)
-    turn = scipy.linalg.orthogonal_procrustes(onto_d.matrix(party="D"), onto_r.matrix(party="D"))[0]
-    np.testing.assert_allclose(onto_d.matrix(party="R") @ turn, onto_r.matrix(party="R"), atol=1e-4)
-    x, z = onto_r.matrix(party="D").astype(float), onto_r.matrix(party="R").astype(float)
+    turn = scipy.linalg.orthogonal_procrustes(onto_d.matrix(at={"party": "D"}), onto_r.matrix(at={"party": "D"}))[0]
+    np.testing.assert_allclose(onto_d.matrix(at={"party": "R"}) @ turn, onto_r.matrix(at={"party": "R"}), atol=1e-4)
+    x, z = onto_r.matrix(at={"party": "D"}).astype(float), onto_r.matrix(at={"party": "R"}).astype(float)
     np.testing.assert_allclose(scipy.linalg.orthogonal_procrustes(x, z)[0], np.eye(6), atol=1e-4)
 
 
@@ -85,9 +85,9 @@ def test_a_word_that_a_slice_lacks_has_no_count_and_a_zero_vector_there():
         if row["party"] == "R":
             row["text"] = [word for word in row["text"] if word != "4"]
     found = baselines.independent(model(), small.corpus(rows), **OPTIONS | {"epochs": 2})
-    assert found.count("4", party="R") == 0 < found.count("4", party="D")
-    assert not found.vector("4", party="R").any()
-    assert found.vector("4", party="D").any()
+    assert found.count("4", at={"party": "R"}) == 0 < found.count("4", at={"party": "D"})
+    assert not found.vector("4", at={"party": "R"}).any()
+    assert found.vector("4", at={"party": "D"}).any()
 
 
 def test_slices_may_be_of_another_column_or_of_several(speeches):
@@ -96,7 +96,7 @@ def test_slices_may_be_of_another_column_or_of_several(speeches):
     assert (by_year.columns, by_year.values("year")) == (("year",), list(small.YEARS))
     both = baselines.compass(model(vary=["party", "year"]), corpus, **OPTIONS | {"epochs": 1})
     assert len(both.slices) == 6
-    assert both.count("0", party="D", year="2000") > 0
+    assert both.count("0", at={"party": "D", "year": "2000"}) > 0
 
 
 def test_the_compass_holds_the_contexts_of_the_whole_text(speeches):
@@ -112,7 +112,7 @@ def test_an_anchor_on_contexts_is_what_holds_the_compass(speeches):
     anchor = lx.Anchor(dict(zip(found.words(), found.contexts())), 1e6, on="contexts")
     held = lx.fit(model(prior=lx.Ridge(1.0) + anchor), corpus, **OPTIONS)
     np.testing.assert_allclose(held.contexts(), found.contexts(), atol=0.005)
-    np.testing.assert_array_equal(held.matrix(party="D"), found.matrix(party="D"))
+    np.testing.assert_array_equal(held.matrix(at={"party": "D"}), found.matrix(at={"party": "D"}))
     assert np.abs(found.contexts()).max() > 0.5
 
 

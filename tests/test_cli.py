@@ -99,7 +99,7 @@ def test_fit_saves_a_model_that_loads(laplex, write, tmp_path):
     fitted = lx.load(tmp_path / "model")
     assert fitted.slices["party"].tolist() == ["D", "D", "R", "R"]
     assert fitted.slices["period"].tolist() == ["2010", "2012", "2010", "2012"]
-    assert fitted.vector("red", party="D", period=2010).shape == (10,)
+    assert fitted.vector("red", at={"party": "D", "period": 2010}).shape == (10,)
     assert len(fitted.history) == 2
 
 
@@ -172,21 +172,21 @@ def read_csv(path):
 
 
 ANSWERS = {
-    "neighbors tax --party D -k 3": lambda m: m.neighbors(positive=["tax"], k=3, party="D"),
+    "neighbors tax --party D -k 3": lambda m: m.neighbors(positive=["tax"], k=3, at={"party": "D"}),
     "neighbors tax rich --negative poor --party=R --year 2001": lambda m: m.neighbors(
-        positive=["tax", "rich"], negative="poor", party="R", year="2001"
+        positive=["tax", "rich"], negative="poor", at={"party": "R", "year": "2001"}
     ),
-    "similarity tax sea --party D": lambda m: m.similarity("tax", "sea", party="D"),
-    "contrast party --top 4 --year 2001": lambda m: m.contrast("party", 4, year="2001"),
+    "similarity tax sea --party D": lambda m: m.similarity("tax", "sea", at={"party": "D"}),
+    "contrast party --top 4 --year 2001": lambda m: m.contrast("party", 4, at={"year": "2001"}),
     "contrast party --word tax --word oak --measure cosine": lambda m: m.contrast(
         "party", words=["tax", "oak"], measure="cosine"
     ),
     "distance tax sea --across party --along year": lambda m: m.distance(["tax", "sea"], "party", "year"),
-    "drift year --top 3 --party D": lambda m: m.drift("year", 3, party="D"),
+    "drift year --top 3 --party D": lambda m: m.drift("year", 3, at={"party": "D"}),
     "drift year --steps --word tax": lambda m: m.drift("year", words=["tax"], steps=True),
-    "trajectory tax --to sea --party D": lambda m: m.trajectory("tax", to=["sea"], party="D"),
+    "trajectory tax --to sea --party D": lambda m: m.trajectory("tax", to=["sea"], at={"party": "D"}),
     "project tax =cmd --plus rich --minus poor --year 2000": lambda m: m.project(
-        ["tax", "=cmd"], axis=(["rich"], ["poor"]), year="2000"
+        ["tax", "=cmd"], axis=(["rich"], ["poor"]), at={"year": "2000"}
     ),
 }
 
@@ -221,7 +221,7 @@ def test_formulas_are_neutral_in_tables(laplex, model, tmp_path):
         (["drift", "party"], '"party" has no order'),
         (["contrast", "party", "--plot", "a.gif"], "has to end in"),
         (["export", "a.doc"], "has no ending that vectors can be written to"),
-        (["export", "a.vec"], "say which slice: party=, year= is not given"),
+        (["export", "a.vec"], 'say which slice: no value of "party", "year" is given'),
     ],
 )
 def test_a_question_that_cannot_be_answered(laplex, model, arguments, message):
@@ -235,7 +235,7 @@ def test_a_question_that_cannot_be_answered(laplex, model, arguments, message):
 def test_export_writes_what_load_word2vec_reads(laplex, model, tmp_path):
     assert laplex("export", model, tmp_path / "d.bin", "--party", "D", "--year", "2001").returncode == 0
     read = lx.load_word2vec(tmp_path / "d.bin")
-    np.testing.assert_array_equal(read.matrix(), lx.load(model).matrix(party="D", year="2001"))
+    np.testing.assert_array_equal(read.matrix(), lx.load(model).matrix(at={"party": "D", "year": "2001"}))
 
 
 def test_evaluate_scores_models_side_by_side(laplex, model, tmp_path, write):
@@ -246,7 +246,7 @@ def test_evaluate_scores_models_side_by_side(laplex, model, tmp_path, write):
     result = laplex("evaluate", model, copy, *chosen, "--similarity", sets, "--csv", tmp_path / "scores.csv")
     assert result.returncode == 0, result.stderr
     scores = read_csv(tmp_path / "scores.csv")
-    expected = lx.evaluation.similarity(lx.load(model), sets, party="D", year="2000")
+    expected = lx.evaluation.similarity(lx.load(model), sets, at={"party": "D", "year": "2000"})
     for name in ("model", "copy"):
         of_model = scores[scores["model"] == name]
         np.testing.assert_allclose(of_model["spearman"], expected["spearman"])
@@ -348,7 +348,7 @@ def test_vectors_only_where_words_occur(laplex, write, tmp_path):
     assert done.returncode == 0, done.stderr
     fitted = lx.load(tmp_path / "model")
     assert (fitted.slot < 0).sum() == 2
-    assert fitted.vector("d", group="x").any()
+    assert fitted.vector("d", at={"group": "x"}).any()
     assert laplex("neighbors", tmp_path / "model", "d", "--group", "x").returncode == 0
 
 

@@ -26,25 +26,25 @@ def made(vectors):
 
 
 def test_vectors_are_those_given(made, vectors):
-    np.testing.assert_array_equal(made.matrix(party="R"), vectors[1])
-    np.testing.assert_array_equal(made.vector("moon", party="D"), vectors[0, 1])
+    np.testing.assert_array_equal(made.matrix(at={"party": "R"}), vectors[1])
+    np.testing.assert_array_equal(made.vector("moon", at={"party": "D"}), vectors[0, 1])
     assert made.words() == ["sun", "moon", "star"]
     assert list(made) == made.words()
     assert "moon" in made
     assert "mars" not in made
     assert len(made) == 3
     assert made.dimensions == 4
-    assert (made.count("sun"), made.count("sun", party="R"), made.count("star", party="D")) == (4, 1, 0)
+    assert (made.count("sun"), made.count("sun", at={"party": "R"}), made.count("star", at={"party": "D"})) == (4, 1, 0)
     assert made.slices.to_dict("list") == {"party": ["D", "R"], "tokens": [5, 2]}
     assert repr(made) == "Embeddings: 3 words by party (2 slices), 4 dimensions"
 
 
 def test_a_matrix_is_read_only_and_a_vector_is_a_copy(made, vectors):
     with pytest.raises(ValueError, match="read-only"):
-        made.matrix(party="D")[0] = 0
-    vector = made.vector("sun", party="D")
+        made.matrix(at={"party": "D"})[0] = 0
+    vector = made.vector("sun", at={"party": "D"})
     vector[:] = 0
-    np.testing.assert_array_equal(made.vector("sun", party="D"), vectors[0, 0])
+    np.testing.assert_array_equal(made.vector("sun", at={"party": "D"}), vectors[0, 0])
 
 
 def test_one_slice_takes_its_counts_from_the_vocabulary():
@@ -60,7 +60,7 @@ def test_one_slice_takes_its_counts_from_the_vocabulary():
 def test_made_embeddings_come_back_from_disk(made, tmp_path):
     made.save(tmp_path / "saved")
     again = lx.load(tmp_path / "saved")
-    np.testing.assert_array_equal(again.matrix(party="R"), made.matrix(party="R"))
+    np.testing.assert_array_equal(again.matrix(at={"party": "R"}), made.matrix(at={"party": "R"}))
     with pytest.raises(lx.InputError, match="without context vectors"):
         again.contexts()
 
@@ -98,12 +98,12 @@ def test_languages_of_different_dimensions_are_refused():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda made: made.vector("mars", party="D"), r'"mars" is not in the vocabulary \(3 words\)'),
-        (lambda made: made.vector("moom", party="D"), "close to it are moon"),
-        (lambda made: made.vector("sun"), "say which slice: party= is not given"),
-        (lambda made: made.vector("sun", party="X"), r"\"party\" has no value 'X'; it has D, R"),
-        (lambda made: made.vector("sun", color="red"), 'do not vary by "color"'),
-        (lambda made: made.vector(7, party="D"), "a word is text, not 7"),
+        (lambda made: made.vector("mars", at={"party": "D"}), r'"mars" is not in the vocabulary \(3 words\)'),
+        (lambda made: made.vector("moom", at={"party": "D"}), "close to it are moon"),
+        (lambda made: made.vector("sun"), 'say which slice: no value of "party" is given'),
+        (lambda made: made.vector("sun", at={"party": "X"}), r"\"party\" has no value 'X'; it has D, R"),
+        (lambda made: made.vector("sun", at={"color": "red"}), 'do not vary by "color"'),
+        (lambda made: made.vector(7, at={"party": "D"}), "a word is text, not 7"),
         (lambda made: made.count("mars"), '"mars" is not in the vocabulary'),
         (lambda made: made.words("en"), "one language, which has no name: leave out language='en'"),
     ],

@@ -111,10 +111,10 @@ def test_slices_are_chosen():
     both = np.stack([matrix(0.1), matrix(3.0)])
     model = lx.Embeddings.of([lx.Vocabulary(WORDS, counts[0].sum(0))], [both], slices=slices, counts=counts)
     for party, noise in (("D", 0.1), ("R", 3.0)):
-        assert list(analogies(model, QUESTIONS, party=party)["correct"]) == list(
+        assert list(analogies(model, QUESTIONS, at={"party": party})["correct"]) == list(
             analogies(vectors(noise), QUESTIONS)["correct"]
         )
-    with pytest.raises(lx.InputError, match="model has 2 slices: say which by party="):
+    with pytest.raises(lx.InputError, match='model has 2 slices: say which by a value of "party"'):
         analogies(model, QUESTIONS)
 
 

@@ -209,8 +209,10 @@ def test_words_are_looked_up_in_lower_case_if_the_vocabulary_is(capsys):
 
 def test_slices_are_chosen_and_models_without_them_stand_beside():
     model = by_party()
-    frame = similarity({"parties": model, "plain": vectors()}, {"a": rated()}, party="R").set_index(["set", "model"])
-    matrix = model.matrix(party="R")
+    frame = similarity({"parties": model, "plain": vectors()}, {"a": rated()}, at={"party": "R"}).set_index(
+        ["set", "model"]
+    )
+    matrix = model.matrix(at={"party": "R"})
     assert frame.loc[("a", "parties"), "spearman"] == pytest.approx(expected(matrix, WORDS, rated()))
     assert frame.loc[("a", "plain"), "spearman"] == pytest.approx(expected(vectors().matrix(), WORDS, rated()))
 
@@ -230,10 +232,10 @@ def test_a_vector_of_zeros_is_like_nothing():
         ({"bootstrap": -1}, "bootstrap=-1 must be a whole number"),
         ({"bootstrap": 10.5}, "bootstrap=10.5 must be a whole number"),
         ({"language": "fr"}, "language"),
-        ({"year": 2000}, 'do not vary by "year"; they vary by: party'),
-        ({"party": "X"}, "X"),
-        ({}, r"parties has 2 slices: say which by party= such as {'party': 'D'}, {'party': 'R'}"),
-        ({"party": "D", "by": "contexts"}, "context"),
+        ({"at": {"year": 2000}}, 'do not vary by "year"; they vary by: party'),
+        ({"at": {"party": "X"}}, "X"),
+        ({}, 'parties has 2 slices: say which by a value of "party", such as {.party.: .D.}, {.party.: .R.}'),
+        ({"at": {"party": "D"}, "by": "contexts"}, "context"),
     ],
 )
 def test_choices_that_cannot_be_made(options, message):

@@ -121,11 +121,13 @@ def test_models_side_by_side_and_slices_of_some():
     counts = [np.ones((2, 200), np.int64), np.ones((2, 230), np.int64)]
     parts = [np.stack(pair) for pair in zip(good, bad, strict=True)]
     parties = lx.Embeddings.of(vocabularies(), parts, slices=slices, counts=counts)
-    frame = translation({"parties": parties, "bad": vectors(3.0)}, PAIRS, source="en", target="it", k=1, party="D")
+    frame = translation(
+        {"parties": parties, "bad": vectors(3.0)}, PAIRS, source="en", target="it", k=1, at={"party": "D"}
+    )
     alone = translation(vectors(0.1), PAIRS, source="en", target="it", k=1)
     assert frame[frame["model"] == "parties"]["P@1"].tolist() == alone["P@1"].tolist()
     assert frame[frame["model"] == "bad"]["P@1"].max() < alone["P@1"].min()
-    with pytest.raises(lx.InputError, match="parties has 2 slices: say which by party="):
+    with pytest.raises(lx.InputError, match='parties has 2 slices: say which by a value of "party"'):
         translation({"parties": parties}, PAIRS, source="en", target="it")
 
 
@@ -157,7 +159,7 @@ def test_the_lower_case_of_a_language_is_its_own():
         ),
         ({"pairs": [("x", "y")]}, "knows both words of none of the 1 pairs"),
         ({"pairs": []}, "no pairs"),
-        ({"year": 3}, "do not vary by"),
+        ({"at": {"year": 3}}, "do not vary by"),
     ],
 )
 def test_bad_input(options, message):

@@ -52,18 +52,20 @@ def plain():
 
 
 def test_gensim_gets_a_copy_of_its_own(vectors):
-    keyed = vectors.to_gensim(party="D", year=2001)
-    np.testing.assert_array_equal(keyed.vectors, vectors.matrix(party="D", year=2001))
+    keyed = vectors.to_gensim(at={"party": "D", "year": 2001})
+    np.testing.assert_array_equal(keyed.vectors, vectors.matrix(at={"party": "D", "year": 2001}))
     keyed.vectors[:] = 0
-    assert vectors.matrix(party="D", year=2001).all()
+    assert vectors.matrix(at={"party": "D", "year": 2001}).all()
 
 
 def test_gensim_gets_words_vectors_and_counts(vectors):
-    keyed = vectors.to_gensim(party="R")
+    keyed = vectors.to_gensim(at={"party": "R"})
     assert keyed.index_to_key == WORDS
-    np.testing.assert_array_equal(keyed["tax"], vectors.vector("tax", party="R"))
-    assert [keyed.get_vecattr(word, "count") for word in WORDS] == [vectors.count(word, party="R") for word in WORDS]
-    matrix = vectors.matrix(party="R").astype(np.float64)
+    np.testing.assert_array_equal(keyed["tax"], vectors.vector("tax", at={"party": "R"}))
+    assert [keyed.get_vecattr(word, "count") for word in WORDS] == [
+        vectors.count(word, at={"party": "R"}) for word in WORDS
+    ]
+    matrix = vectors.matrix(at={"party": "R"}).astype(np.float64)
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     assert keyed.similarity("tax", "a,b") == pytest.approx(unit[0] @ unit[4], abs=1e-6)
 
@@ -77,7 +79,7 @@ def test_contexts_go_to_gensim_with_the_counts_of_all_slices(vectors):
 def test_without_gensim_one_is_told_how_to_get_it(vectors, monkeypatch):
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(lx.InputError, match=r'pip install "laplex\[gensim\]"'):
-        vectors.to_gensim(party="R")
+        vectors.to_gensim(at={"party": "R"})
 
 
 def test_the_frame_has_a_row_for_each_word_of_each_slice(vectors):
@@ -85,14 +87,16 @@ def test_the_frame_has_a_row_for_each_word_of_each_slice(vectors):
     assert list(frame.columns) == ["party", "year", "word", "count", "d0", "d1", "d2", "d3"]
     assert len(frame) == len(KEYS) * len(WORDS)
     for row in frame.itertuples():
-        expected = vectors.vector(row.word, party=row.party, year=row.year)
+        expected = vectors.vector(row.word, at={"party": row.party, "year": row.year})
         np.testing.assert_array_equal([row.d0, row.d1, row.d2, row.d3], expected)
-    counts = [vectors.count(row["word"], party=row["party"], year=row["year"]) for _, row in frame.iterrows()]
+    counts = [
+        vectors.count(row["word"], at={"party": row["party"], "year": row["year"]}) for _, row in frame.iterrows()
+    ]
     assert frame["count"].to_list() == counts
 
 
 def test_the_frame_may_hold_some_slices_only(vectors):
-    frame = vectors.to_frame(party="D")
+    frame = vectors.to_frame(at={"party": "D"})
     assert set(zip(frame["party"], frame["year"])) == set(KEYS[:2])
     assert len(frame) == 2 * len(WORDS)
 
@@ -102,7 +106,7 @@ def test_the_frame_names_the_language_if_there_are_several():
     frame = both.to_frame()
     assert frame["language"].value_counts().to_dict() == {"en": 15, "it": 15}
     row = frame[(frame["language"] == "it") & (frame["word"] == "tax") & (frame["party"] == "R")].iloc[0]
-    assert row["d2"] == both.vector("tax", language="it", party="R")[2]
+    assert row["d2"] == both.vector("tax", language="it", at={"party": "R"})[2]
     assert set(both.to_frame(language="en")["language"]) == {"en"}
 
 
@@ -111,12 +115,12 @@ def test_the_frame_names_the_language_if_there_are_several():
 
 @pytest.mark.parametrize(("name", "binary"), [("v.txt", False), ("v.vec", False), ("v.bin", True), ("v.txt.gz", False)])
 def test_word2vec_files_hold_one_slice(vectors, name, binary, tmp_path):
-    vectors.export(tmp_path / name, party="D", year="2000")
+    vectors.export(tmp_path / name, at={"party": "D", "year": "2000"})
     if name.endswith("gz"):
         assert gzip.decompress((tmp_path / name).read_bytes()).startswith(b"5 4\n")
     read = KeyedVectors.load_word2vec_format(tmp_path / name, binary=binary)
     assert read.index_to_key == WORDS
-    np.testing.assert_array_equal(read.vectors, vectors.matrix(party="D", year="2000"))
+    np.testing.assert_array_equal(read.vectors, vectors.matrix(at={"party": "D", "year": "2000"}))
 
 
 def test_contexts_can_be_written_as_word2vec_does(vectors, tmp_path):
@@ -163,16 +167,16 @@ def test_npz_of_all_slices(vectors, tmp_path):
         assert read["words"].tolist() == WORDS
         assert read["columns"].tolist() == ["party", "year"]
         assert [tuple(key) for key in read["slices"]] == list(KEYS)
-        np.testing.assert_array_equal(read["vectors"][2], vectors.matrix(party="R"))
+        np.testing.assert_array_equal(read["vectors"][2], vectors.matrix(at={"party": "R"}))
         np.testing.assert_array_equal(read["counts"], vectors.counts[0])
         np.testing.assert_array_equal(read["contexts"], vectors.contexts())
 
 
 def test_npz_of_one_slice_is_one_matrix(vectors, plain, tmp_path):
-    vectors.export(tmp_path / "v.npz", party="R")
+    vectors.export(tmp_path / "v.npz", at={"party": "R"})
     with np.load(tmp_path / "v.npz", allow_pickle=False) as read:
-        np.testing.assert_array_equal(read["vectors"], vectors.matrix(party="R"))
-        assert read["counts"].tolist() == [vectors.count(word, party="R") for word in WORDS]
+        np.testing.assert_array_equal(read["vectors"], vectors.matrix(at={"party": "R"}))
+        assert read["counts"].tolist() == [vectors.count(word, at={"party": "R"}) for word in WORDS]
         assert read["slices"].tolist() == [["R", "2001"]]
     made(keys=((),), columns=(), contexts=False).export(tmp_path / "v.npz")
     with np.load(tmp_path / "v.npz", allow_pickle=False) as read:
@@ -186,17 +190,17 @@ def test_what_cannot_be_exported_says_why(vectors, tmp_path):
             vectors.export(tmp_path / name)
     for name in ("v.txt", "v.bin"):
         with pytest.raises(lx.InputError, match="say which slice"):
-            vectors.export(tmp_path / name, party="D")
+            vectors.export(tmp_path / name, at={"party": "D"})
     with pytest.raises(lx.InputError, match='"party" has no value'):
-        vectors.export(tmp_path / "v.csv", party="X")
+        vectors.export(tmp_path / "v.csv", at={"party": "X"})
     with pytest.raises(lx.InputError, match="vectors do not vary by"):
-        vectors.to_frame(chamber="senate")
+        vectors.to_frame(at={"chamber": "senate"})
     with pytest.raises(lx.InputError, match="say which language"):
         made(languages=("en", "it")).export(tmp_path / "v.npz")
     with pytest.raises(lx.InputError, match="the name of another column"):
         made(keys=(("D",),), columns=("word",)).to_frame()
     with pytest.raises(lx.InputError, match="leave out party"):
-        vectors.to_gensim(contexts=True, party="D")
+        vectors.to_gensim(contexts=True, at={"party": "D"})
     with pytest.raises(lx.InputError, match="without context vectors"):
         made(contexts=False).to_gensim(contexts=True)
     with pytest.raises(lx.StorageError, match="cannot write"):

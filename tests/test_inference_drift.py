@@ -215,4 +215,4 @@ def test_columns_without_order_are_named(moving):
     with pytest.raises(lx.InputError, match='no column "month"'):
         drift(moving, "month", quiet=True)
     with pytest.raises(lx.InputError, match='"year" has one value only'):
-        ask(moving, year="2001")
+        ask(moving, at={"year": "2001"})

@@ -37,7 +37,7 @@ def test_positions_are_the_plain_ones_with_more_columns(fitted):
     assert (found["lower"] < found["estimate"]).all()
     assert (found["estimate"] < found["upper"]).all()
     assert found["n"].tolist() == found["count"].tolist()
-    assert project(fitted, "w6", AXIS, **OPTIONS, party="R")["word"].tolist() == ["w6"]
+    assert project(fitted, "w6", AXIS, **OPTIONS, at={"party": "R"})["word"].tolist() == ["w6"]
 
 
 def test_a_word_that_changes_sides_stands_elsewhere_in_each_party(fitted):
@@ -184,7 +184,8 @@ def test_speeches_taken_for_independent_are_warned_of(fitted):
         ({"words": []}, "no words are given"),
         ({"cluster": "senator"}, 'no column "senator"'),
         ({"cluster": "party"}, 'cluster="party" is'),
-        ({"state": "NY"}, "state"),
+        ({"at": {"state": "NY"}}, "state"),
+        ({"state": "NY"}, r'there is no option state=.NY.; .* written at={"state": …}'),
     ],
 )
 def test_bad_questions_are_named(fitted, across, options, message):

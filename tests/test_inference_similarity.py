@@ -35,12 +35,12 @@ def test_the_table_is_that_of_the_plain_question_with_more_columns(fitted):
 
 
 def test_clusters_are_the_speakers_of_the_word_that_fewer_use(fitted):
-    found = similarity(fitted, "w6", "w40", **OPTIONS, party="D")
+    found = similarity(fitted, "w6", "w40", **OPTIONS, at={"party": "D"})
     texts = [row for row in speakers.speeches(1, swap=0.6) if row["party"] == "D"]
     users = [len({row["speaker"] for row in texts if word in row["text"]}) for word in ("w6", "w40")]
     assert found["clusters"].tolist() == [min(users)]
     with pytest.warns(UserWarning, match='write cluster="speaker"'):
-        documents = similarity(fitted, "w6", "w40", **OPTIONS | {"cluster": None}, party="D")
+        documents = similarity(fitted, "w6", "w40", **OPTIONS | {"cluster": None}, at={"party": "D"})
     assert documents["clusters"].tolist() == [min(sum(word in row["text"] for row in texts) for word in ("w6", "w40"))]
 
 
@@ -71,9 +71,9 @@ def test_neighbors_are_the_plain_ones_with_the_similarities_of_pairs(fitted):
     pd.testing.assert_frame_equal(found[plain.columns], plain)
     assert list(found.columns) == [*plain.columns, *ADDED]
     for row in (found.iloc[0], found.iloc[-1]):
-        pair = similarity(fitted, "w6", row["neighbor"], **OPTIONS, party=row["party"]).iloc[0]
+        pair = similarity(fitted, "w6", row["neighbor"], **OPTIONS, at={"party": row["party"]}).iloc[0]
         np.testing.assert_allclose(row[ADDED].astype(float), pair[ADDED].astype(float), rtol=1e-3)
-    here = neighbors(fitted, "w6", 3, **OPTIONS, party="R")
+    here = neighbors(fitted, "w6", 3, **OPTIONS, at={"party": "R"})
     pd.testing.assert_frame_equal(here, found[found["party"] == "R"].reset_index(drop=True), rtol=1e-3)
 
 
@@ -125,7 +125,7 @@ def test_documents_are_taken_for_independent_with_a_warning(fitted):
         ({"min_count": 0}, "min_count"),
         ({"cluster": "senator"}, 'no column "senator"'),
         ({"cluster": "party"}, 'cluster="party" is what vectors vary by'),
-        ({"party": "X"}, "\"party\" has no value 'X'"),
+        ({"at": {"party": "X"}}, "\"party\" has no value 'X'"),
         ({"language": "xx"}, "language"),
     ],
 )

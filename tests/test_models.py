@@ -27,8 +27,8 @@ def test_saved_models_are_small():
     assert sum(path.stat().st_size for path in HERE.rglob("*") if path.is_file()) < 100_000 * len(VERSIONS)
 
 
-def nearest(fitted, word, **where):
-    return set(fitted.neighbors(word, k=2, **where)["neighbor"])
+def nearest(fitted, word, **options):
+    return set(fitted.neighbors(word, k=2, **options)["neighbor"])
 
 
 def test_a_plain_model_is_read(version):
@@ -44,8 +44,8 @@ def test_a_model_by_party_and_year_is_read(version):
     assert fitted.columns == ("party", "year")
     assert len(fitted.slices) == 4
     for year in ("2000", "2010"):
-        assert nearest(fitted, "tax", party="D", year=year) == {"rich", "poor"}
-        assert nearest(fitted, "tax", party="R", year=year) == {"oak", "elm"}
+        assert nearest(fitted, "tax", at={"party": "D", "year": year}) == {"rich", "poor"}
+        assert nearest(fitted, "tax", at={"party": "R", "year": year}) == {"oak", "elm"}
     assert set(fitted.contrast("party", 6)["word"]) == MONEY | TREES
     assert set(fitted.drift("year", 2)["word"]) <= MONEY | TREES
     assert len(fitted.distance(["tax"], "party", "year")) == 2
@@ -63,10 +63,10 @@ def test_a_model_of_two_languages_is_read(version):
 
 def test_a_variational_model_is_read(version):
     fitted = lx.load(HERE / version / "variational")
-    deviation = fitted.deviation("tax", party="D")
+    deviation = fitted.deviation("tax", at={"party": "D"})
     assert deviation.shape == (4,)
     assert ((deviation > 0) & (deviation < 1)).all()
-    assert nearest(fitted, "tax", party="R") == {"oak", "elm"}
+    assert nearest(fitted, "tax", at={"party": "R"}) == {"oak", "elm"}
 
 
 @pytest.mark.parametrize("name", ["plain", "parties-years", "languages", "variational"])

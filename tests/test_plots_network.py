@@ -95,9 +95,9 @@ def test_slices_are_told_apart_in_a_graph():
     assert sorted(nodes.index) == ["D", "I", "R"]
     assert edges == {frozenset(pair) for pair in combinations("DIR", 2)}
     assert set(lines["_weight"]) == {7.0}
-    alone, _, _ = drawn_graph(plots.graph(fitted, "war", party="R"))
+    alone, _, _ = drawn_graph(plots.graph(fitted, "war", at={"party": "R"}))
     assert alone["_asked"].to_dict() == {"D": False, "I": False, "R": True}
-    with pytest.raises(lx.InputError, match=r'"war" has 4 vectors, more than most=2: choose by party='):
+    with pytest.raises(lx.InputError, match=r'"war" has 4 vectors, more than most=2: choose some by "party"'):
         plots.graph(fitted, "war", most=2)
 
 
@@ -117,7 +117,7 @@ def test_tied_vectors_are_one_node():
         ({"word": "gold"}, 'joins "gold" to nothing'),
         ({"word": "war", "depth": 0}, "depth=0"),
         ({"word": "war", "most": 0}, "most=0"),
-        ({"word": "war", "party": "D"}, 'do not vary by "party"'),
+        ({"word": "war", "at": {"party": "D"}}, 'do not vary by "party"'),
     ],
 )
 def test_what_no_graph_can_be_drawn_of(choices, message):

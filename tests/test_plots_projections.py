@@ -27,17 +27,17 @@ def normalize(vectors):
 
 def test_a_trajectory_is_a_path_among_neighbors():
     fitted = some_vectors()
-    chart = plots.trajectory(fitted, "war", k=4, party="R")
+    chart = plots.trajectory(fitted, "war", k=4, at={"party": "R"})
     neighbors, names, line, _, dots, _ = layers(chart)
-    own = np.stack([fitted.vector("war", party="R", period=period) for period in PERIODS])
+    own = np.stack([fitted.vector("war", at={"party": "R", "period": period}) for period in PERIODS])
     ranked = []
     for period, vector in zip(PERIODS, own):
-        similarity = normalize(fitted.matrix(party="R", period=period)) @ vector
+        similarity = normalize(fitted.matrix(at={"party": "R", "period": period})) @ vector
         ranked.append([WORDS[i] for i in np.argsort(-similarity) if WORDS[i] != "war"])
     expected = list(dict.fromkeys(word for rank in zip(*ranked) for word in rank))[:4]
     assert data(chart, names)["_text"].tolist() == expected
     means = [
-        np.mean([normalize(fitted.vector(word, party="R", period=p)[None])[0] for p in PERIODS], axis=0)
+        np.mean([normalize(fitted.vector(word, at={"party": "R", "period": p})[None])[0] for p in PERIODS], axis=0)
         for word in expected
     ]
     points = by_covariance(np.concatenate([normalize(own), means]).astype(float))
@@ -45,14 +45,14 @@ def test_a_trajectory_is_a_path_among_neighbors():
     drawn = np.concatenate([path[["_x", "_y"]], data(chart, neighbors)[["_x", "_y"]]])
     np.testing.assert_allclose(gaps(drawn), gaps(points), rtol=1e-4)
     assert path["_text"].tolist() == list(PERIODS)
-    assert path["_count"].tolist() == [fitted.count("war", party="R", period=p) for p in PERIODS]
+    assert path["_count"].tolist() == [fitted.count("war", at={"party": "R", "period": p}) for p in PERIODS]
     assert path["_count"].tolist()[-1] == 0
     assert dots["encoding"]["fill"]["condition"]["test"] == "datum._count > 0"
     assert chart.to_dict()["title"]["text"] == "war"
 
 
 def test_a_trajectory_points_from_early_to_late():
-    chart = plots.trajectory(some_vectors(), "war", party="R")
+    chart = plots.trajectory(some_vectors(), "war", at={"party": "R"})
     _, _, line, arrows, _, _ = layers(chart)
     path, heads = data(chart, line)[["_x", "_y"]].to_numpy(), data(chart, arrows)
     for (across, up), angle in zip(np.diff(path, axis=0), heads["_angle"]):
@@ -70,7 +70,10 @@ def test_a_trajectory_has_a_path_for_each_party(tmp_path):
 
 
 def test_planes_have_one_scale_for_both_axes():
-    for chart in (plots.trajectory(some_vectors(), "war"), plots.map(some_vectors(), party="D", period="1861")):
+    for chart in (
+        plots.trajectory(some_vectors(), "war"),
+        plots.map(some_vectors(), at={"party": "D", "period": "1861"}),
+    ):
         spec = chart.to_dict()
         encoding = spec["layer"][0]["encoding"]
         across, up = (np.ptp(encoding[axis]["scale"]["domain"]) for axis in "xy")
@@ -84,10 +87,10 @@ def test_planes_have_one_scale_for_both_axes():
     ("choices", "message"),
     [
         ({"word": "wra"}, '"wra" is not in the vocabulary'),
-        ({"party": "X"}, "has no value 'X'"),
-        ({"place": "X"}, 'do not vary by "place"'),
+        ({"at": {"party": "X"}}, "has no value 'X'"),
+        ({"at": {"place": "X"}}, 'do not vary by "place"'),
         ({"along": "party"}, '"party" has no order'),
-        ({"along": "period", "period": "1861"}, "leave out period='1861'"),
+        ({"along": "period", "at": {"period": "1861"}}, 'the path runs along "period": leave it out of at='),
         ({"k": 0}, "k=0"),
         ({"language": "en"}, "language"),
     ],
@@ -104,19 +107,19 @@ def test_a_trajectory_needs_time_and_not_too_many_paths():
     with pytest.raises(lx.InputError, match='differ by "period"'):
         plots.trajectory(crossed, "war")
     many = some_vectors(("state", "period"), list(product("abcdefgh", PERIODS)))
-    with pytest.raises(lx.InputError, match="8 paths are too many: choose by state="):
+    with pytest.raises(lx.InputError, match='8 paths are too many: choose some by "state"'):
         plots.trajectory(many, "war")
 
 
 def test_a_map_shows_the_most_frequent_words_of_a_slice():
     fitted = some_vectors()
-    chart = plots.map(fitted, top=5, party="R", period="1941")
+    chart = plots.map(fitted, top=5, at={"party": "R", "period": "1941"})
     points, _ = layers(chart)
     drawn = data(chart, points)
-    counts = {word: fitted.count(word, party="R", period="1941") for word in WORDS}
+    counts = {word: fitted.count(word, at={"party": "R", "period": "1941"}) for word in WORDS}
     assert drawn["_text"].tolist() == sorted(WORDS, key=lambda word: -counts[word])[:5]
     assert drawn["_count"].tolist() == [counts[word] for word in drawn["_text"]]
-    vectors = np.stack([fitted.vector(word, party="R", period="1941") for word in drawn["_text"]])
+    vectors = np.stack([fitted.vector(word, at={"party": "R", "period": "1941"}) for word in drawn["_text"]])
     expected = by_covariance(normalize(vectors).astype(float))
     np.testing.assert_allclose(gaps(drawn[["_x", "_y"]]), gaps(expected), rtol=1e-4)
     assert points["encoding"]["size"]["field"] == "_count"
@@ -134,13 +137,13 @@ def test_a_map_of_some_words(tmp_path):
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({}, "say which slice: party="),
-        ({"party": "D", "words": ["war", "tax"]}, "three words or more, not 2"),
-        ({"party": "D", "words": []}, "no words are given"),
-        ({"party": "D", "words": ["war", "tax", "wra"]}, '"wra" is not in the vocabulary'),
-        ({"party": "D", "top": 2}, "three words or more"),
-        ({"party": "D", "top": -1}, "top=-1"),
-        ({"party": "D", "method": "tsne"}, 'method="tsne" is not known: write "pca" or "umap"'),
+        ({}, 'say which slice: no value of "party" is given'),
+        ({"at": {"party": "D"}, "words": ["war", "tax"]}, "three words or more, not 2"),
+        ({"at": {"party": "D"}, "words": []}, "no words are given"),
+        ({"at": {"party": "D"}, "words": ["war", "tax", "wra"]}, '"wra" is not in the vocabulary'),
+        ({"at": {"party": "D"}, "top": 2}, "three words or more"),
+        ({"at": {"party": "D"}, "top": -1}, "top=-1"),
+        ({"at": {"party": "D"}, "method": "tsne"}, 'method="tsne" is not known: write "pca" or "umap"'),
     ],
 )
 def test_what_no_map_can_be_drawn_of(choices, message):
@@ -181,12 +184,12 @@ def drawn(chart, place):
 
 def test_a_word_has_a_point_at_each_value_of_a_column():
     fitted = vectors(columns=("party", "year"))
-    frame = plots.map(fitted, MAP_WORDS, color="party", year="2001").frame
+    frame = plots.map(fitted, MAP_WORDS, color="party", at={"year": "2001"}).frame
     assert len(frame) == 2 * len(MAP_WORDS)
     assert frame.groupby("word")["party"].agg(list).map(tuple).unique().tolist() == [("D", "R")]
     for row in frame.itertuples():
-        assert row.count == fitted.count(row.word, party=row.party, year="2001")
-    matrix = np.stack([fitted.vector(row.word, party=row.party, year="2001") for row in frame.itertuples()])
+        assert row.count == fitted.count(row.word, at={"party": row.party, "year": "2001"})
+    matrix = np.stack([fitted.vector(row.word, at={"party": row.party, "year": "2001"}) for row in frame.itertuples()])
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     centered = unit - unit.mean(0)
     _, directions = np.linalg.eigh(centered.T @ centered)
@@ -196,10 +199,10 @@ def test_a_word_has_a_point_at_each_value_of_a_column():
 
 def test_the_colors_of_groups_and_of_time():
     fitted = vectors(columns=("party", "year"))
-    _, points = drawn(plots.map(fitted, color="party", year="2001"), 1)
+    _, points = drawn(plots.map(fitted, color="party", at={"year": "2001"}), 1)
     scale = points["encoding"]["color"]["scale"]
     assert scale == {"domain": ["D", "R"], "range": ["#0072B2", "#D55E00"]}
-    _, points = drawn(plots.map(fitted, color="year", party="D"), 1)
+    _, points = drawn(plots.map(fitted, color="year", at={"party": "D"}), 1)
     assert points["encoding"]["color"]["scale"] == {"domain": ["2000", "2001"], "range": ["#e69f00", "#0072b2"]}
     assert [tip["title"] for tip in points["encoding"]["tooltip"]] == ["Word", "Year", "Occurrences"]
 
@@ -218,10 +221,10 @@ def test_the_points_of_a_word_are_joined_in_order():
 def test_words_stand_between_two_poles():
     fitted = vectors(columns=("party", "year"))
     axis = (["war"], ["tax", "money"])
-    frame = plots.map(fitted, MAP_WORDS, color=axis, party="D", year="2000").frame
-    expected = fitted.project(frame["word"].tolist(), axis, party="D", year="2000")
+    frame = plots.map(fitted, MAP_WORDS, color=axis, at={"party": "D", "year": "2000"}).frame
+    expected = fitted.project(frame["word"].tolist(), axis, at={"party": "D", "year": "2000"})
     assert frame["position"].tolist() == pytest.approx(expected["position"].tolist())
-    chart = plots.map(fitted, MAP_WORDS, color=axis, party="D", year="2000")
+    chart = plots.map(fitted, MAP_WORDS, color=axis, at={"party": "D", "year": "2000"})
     points, layer = drawn(chart, 0)
     assert sorted(points["_color"]) == pytest.approx(sorted(expected["position"]))
     low, middle, high = layer["encoding"]["color"]["scale"]["domain"]
@@ -232,32 +235,32 @@ def test_words_stand_between_two_poles():
 
 def test_a_map_with_colors_becomes_a_picture_with_markup_as_text(tmp_path):
     fitted = vectors(columns=("party", "year"))
-    for name, choices in (("a", {"color": "party"}), ("b", {"color": ("war", "tax"), "party": "D"})):
-        path = tmp_path / f"{name}.svg"
-        plots.map(fitted, year="2000", **choices).save(path)
+    for color, at in (("party", {}), (("war", "tax"), {"party": "D"})):
+        path = tmp_path / f"{len(at)}.svg"
+        plots.map(fitted, color=color, at={"year": "2000"} | at).save(path)
         assert "&lt;b&gt;x&lt;/b&gt;" in path.read_text(encoding="utf-8")
 
 
 def test_a_column_may_have_the_name_of_a_coordinate():
-    chart = plots.map(vectors(columns=("party", "x")), color="x", party="D")
+    chart = plots.map(vectors(columns=("party", "x")), color="x", at={"party": "D"})
     assert drawn(chart, 1)[0]["_color"].unique().tolist() == ["2000", "2001"]
 
 
 def test_a_slice_that_is_not_there_has_no_point():
     fitted = vectors((("D", "2000"), ("D", "2001"), ("R", "2001")), ("party", "year"))
-    frame = plots.map(fitted, color="party", year="2000").frame
+    frame = plots.map(fitted, color="party", at={"year": "2000"}).frame
     assert set(frame["party"]) == {"D"}
 
 
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"color": "sex", "party": "D", "year": "2000"}, 'color="sex" is no column that vectors vary by'),
-        ({"color": "party"}, "say which slice: year= is not given"),
-        ({"color": "party", "party": "D", "year": "2000"}, "leave out party='D'"),
-        ({"color": ("war", "wra"), "party": "D", "year": "2000"}, '"wra" is not in the vocabulary'),
-        ({"color": ("war", "war"), "party": "D", "year": "2000"}, "at both poles"),
-        ({"color": ("war",), "party": "D", "year": "2000"}, "two poles"),
+        ({"color": "sex", "at": {"party": "D", "year": "2000"}}, 'color="sex" is no column that vectors vary by'),
+        ({"color": "party"}, 'say which slice: no value of "year" is given'),
+        ({"color": "party", "at": {"party": "D", "year": "2000"}}, 'leave "party" out of at='),
+        ({"color": ("war", "wra"), "at": {"party": "D", "year": "2000"}}, '"wra" is not in the vocabulary'),
+        ({"color": ("war", "war"), "at": {"party": "D", "year": "2000"}}, "at both poles"),
+        ({"color": ("war",), "at": {"party": "D", "year": "2000"}}, "two poles"),
     ],
 )
 def test_what_cannot_be_a_color(choices, message):

@@ -89,7 +89,7 @@ def test_a_report_says_what_the_questions_answer():
     first = best.iloc[0]
     assert re.search(rf"<td>{first['word']}</td><td[^>]*>{first['distance']:.3f}</td>", text)
     assert not re.search(r"<td>the</td><td[^>]*>\d", text)
-    near = embeddings.neighbors("war", 1, party="D", year="2000")["neighbor"].iloc[0]
+    near = embeddings.neighbors("war", 1, at={"party": "D", "year": "2000"})["neighbor"].iloc[0]
     assert str(Markup.escape(near)) in text
     moved = embeddings.drift("year", 1, words=["tax", "war", "school", "army", "money", "child"]).iloc[0]
     assert re.search(rf"<td>{moved['word']}</td><td[^>]*>{moved['distance']:.3f}</td>", text)

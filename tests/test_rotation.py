@@ -69,7 +69,7 @@ def test_one_rotation_serves_all_slices():
     noisy = made((stack + 0.01 * normal(2, 2, 30, 4))[::-1], keys=keys[::-1], columns=columns)
     aligned = align(source, noisy, quiet=True)
     for party, block in zip("DR", stack, strict=True):
-        np.testing.assert_allclose(aligned.matrix(party=party), block, atol=0.05)
+        np.testing.assert_allclose(aligned.matrix(at={"party": party}), block, atol=0.05)
     alone = align(source, made(stack[0]), quiet=True)  # both slices upon the only one
     x, z = source.theta.astype(float), np.concatenate([stack[0], stack[0]])
     np.testing.assert_allclose(alone.theta, x @ scipy.linalg.orthogonal_procrustes(x, z)[0], atol=1e-5)
@@ -209,7 +209,7 @@ def test_likelihood_prior_cosines_and_distances_stay(fitted, problem, seed):
         for word in ("0", "3", "7"):
             for ask in (lambda e, w=word: e.contrast("party", words=w), lambda e, w=word: e.distance(w, "party")):
                 np.testing.assert_allclose(ask(moved)["distance"], ask(fitted)["distance"], atol=1e-5)
-            before, after = fitted.neighbors(word, party="D"), moved.neighbors(word, party="D")
+            before, after = fitted.neighbors(word, at={"party": "D"}), moved.neighbors(word, at={"party": "D"})
             np.testing.assert_allclose(after["similarity"], before["similarity"], atol=1e-5)
 
 
@@ -221,7 +221,7 @@ def test_input_graph_ties_and_history_stay(fitted):
     assert moved.graph is fitted.graph
     np.testing.assert_array_equal(moved.slot, fitted.slot)
     assert moved.history.equals(fitted.history)
-    np.testing.assert_array_equal(moved.vector("7", party="D"), moved.vector("8", party="D"))
+    np.testing.assert_array_equal(moved.vector("7", at={"party": "D"}), moved.vector("8", at={"party": "D"}))
 
 
 @few
@@ -246,7 +246,9 @@ def test_a_rotated_model_is_saved_and_opened(fitted, tmp_path):
     opened = lx.load(tmp_path / "moved")
     np.testing.assert_array_equal(opened.theta, moved.theta)
     assert opened.settings["rotation"]["name"] == "principal axes"
-    assert normalize_rotation(opened, quiet=True).matrix(party="D") == pytest.approx(moved.matrix(party="D"), abs=1e-4)
+    assert normalize_rotation(opened, quiet=True).matrix(at={"party": "D"}) == pytest.approx(
+        moved.matrix(at={"party": "D"}), abs=1e-4
+    )
 
 
 def test_fixed_vectors_are_rotated_along_and_that_is_said(capfd):

@@ -34,9 +34,9 @@ def normal(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def shared(fits, word, k, **where):
+def shared(fits, word, k, at=None):
     """Overlaps of all pairs, from the public question."""
-    sets = [set(fitted.neighbors(word, k, **where)["neighbor"]) for fitted in fits]
+    sets = [set(fitted.neighbors(word, k, at=at)["neighbor"]) for fitted in fits]
     return [len(one & two) / k for one, two in combinations(sets, 2)]
 
 
@@ -47,7 +47,7 @@ def test_overlaps_are_those_of_the_neighbors_one_sees():
     table = agreement(fits, k=7, quiet=True)
     assert len(table) == 120
     for row in table.sample(30, random_state=1).itertuples():
-        expected = shared(fits, row.word, 7, party=row.party)
+        expected = shared(fits, row.word, 7, at={"party": row.party})
         assert row.overlap == pytest.approx(np.mean(expected))
         assert (row.lower, row.upper) == (min(expected), max(expected))
     assert table["overlap"].is_monotonic_increasing

@@ -90,13 +90,13 @@ def test_every_slice_begins_at_the_vector_without_slices():
     early, _ = run_only(model(), 1)
     border, estimation = run_only(model(), 2)
     for fitted in (early, border):
-        np.testing.assert_array_equal(fitted.matrix(party="D"), fitted.matrix(party="R"))
+        np.testing.assert_array_equal(fitted.matrix(at={"party": "D"}), fitted.matrix(at={"party": "R"}))
     assert len(early.history) == 1
-    np.testing.assert_array_equal(border.matrix(party="D"), border.pooled[:18])
+    np.testing.assert_array_equal(border.matrix(at={"party": "D"}), border.pooled[:18])
     np.testing.assert_array_equal(border.contexts(), border.pooled[18:])
     assert border.history["held_out"][1] == estimation.held_out_likelihood(border.theta)
     later, _ = run_only(model(), 3)
-    assert (later.matrix(party="D") != later.matrix(party="R")).any(axis=1).all()
+    assert (later.matrix(at={"party": "D"}) != later.matrix(at={"party": "R"})).any(axis=1).all()
 
 
 def test_accumulators_are_divided_among_slices_by_what_they_read():
@@ -127,13 +127,13 @@ def test_words_that_a_slice_never_has_end_where_the_prior_has_its_maximum():
     assert fitted.rows.slices.keys[1] == ("I",)
     assert 0.5 < untouched.mean() < 1.0
     assert np.abs(gradient[fitted.slots(0, 0)]).max() > 0.1
-    mean = (fitted.matrix(party="D") + fitted.matrix(party="R")) / (2 + 1 / 30)
-    np.testing.assert_allclose(fitted.matrix(party="I")[untouched], mean[untouched], atol=1e-4)
+    mean = (fitted.matrix(at={"party": "D"}) + fitted.matrix(at={"party": "R"})) / (2 + 1 / 30)
+    np.testing.assert_allclose(fitted.matrix(at={"party": "I"})[untouched], mean[untouched], atol=1e-4)
 
 
 def test_a_tied_vector_begins_there_too():
     border, _ = run_only(model(lx.Ridge(1.0) + lx.Groups("party", np.inf)), 2)
-    np.testing.assert_array_equal(border.matrix(party="R"), border.pooled[:18])
+    np.testing.assert_array_equal(border.matrix(at={"party": "R"}), border.pooled[:18])
 
 
 @pytest.mark.parametrize("engine", ["cpu", "torch"])
@@ -172,7 +172,7 @@ def test_languages_are_rotated_where_slices_begin(strength):
     right = 0
     for k in range(12, 30):
         for party in "DR":
-            nearest = fitted.neighbors(f"x{k}", 3, language="x", to_language="y", party=party)["neighbor"]
+            nearest = fitted.neighbors(f"x{k}", 3, language="x", to_language="y", at={"party": party})["neighbor"]
             right += sum(int(name[1:]) % 3 == k % 3 for name in nearest)
     assert right > 0.8 * 3 * 18 * 2
     apart = fit(model(), text_of_two_languages(), epochs=15)
@@ -229,7 +229,7 @@ def test_a_run_that_diverges_leaves_the_last_good_vectors(monkeypatch, bad):
         fit()
     left = failed.value.last_good
     assert len(left.history) == bad
-    np.testing.assert_array_equal(left.matrix(party="D"), left.matrix(party="R"))
+    np.testing.assert_array_equal(left.matrix(at={"party": "D"}), left.matrix(at={"party": "R"}))
     assert (left.pooled is None) == (bad == 1)
 
 

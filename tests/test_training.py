@@ -86,8 +86,8 @@ def test_words_of_held_out_documents_alone_are_known_by_their_absence():
     fitted = fit(model(prior=lx.Ridge(1.0)), small.corpus(rows), holdout=0.5, epochs=2)
     usual = np.array([fitted.count(word) for word in fitted]) @ fitted.contexts()
     for party in "DR":
-        assert 0 < np.linalg.norm(fitted.vector("unseen", party=party)) < 5
-        assert fitted.vector("unseen", party=party) @ usual < 0
+        assert 0 < np.linalg.norm(fitted.vector("unseen", at={"party": party})) < 5
+        assert fitted.vector("unseen", at={"party": party}) @ usual < 0
 
 
 def test_early_stopping(speeches):
@@ -214,12 +214,12 @@ def test_embeddings_come_back_from_disk(speeches, tmp_path):
     again = lx.load(tmp_path / "saved")
     assert repr(again) == repr(fitted)
     assert again.words() == fitted.words()
-    np.testing.assert_array_equal(again.matrix(party="R"), fitted.matrix(party="R"))
+    np.testing.assert_array_equal(again.matrix(at={"party": "R"}), fitted.matrix(at={"party": "R"}))
     np.testing.assert_array_equal(again.contexts(), fitted.contexts())
     pd.testing.assert_frame_equal(again.contrast("party"), fitted.contrast("party"))
     pd.testing.assert_frame_equal(again.history, fitted.history)
     pd.testing.assert_frame_equal(again.slices, fitted.slices)
-    assert again.count("3", party="D") == fitted.count("3", party="D") > 0
+    assert again.count("3", at={"party": "D"}) == fitted.count("3", at={"party": "D"}) > 0
     assert again.settings["model"]["dimensions"] == 8
     np.testing.assert_array_equal(again.graph.laplacian().toarray(), fitted.graph.laplacian().toarray())
 
@@ -242,7 +242,7 @@ def test_two_languages_come_back_from_disk(tmp_path):
 @pytest.mark.parametrize("dimensions", [1, 1000])
 def test_few_and_many_dimensions(speeches, dimensions, likelihood):
     fitted = fit(model(dimensions=dimensions, likelihood=likelihood), speeches, epochs=1)
-    assert fitted.matrix(party="D").shape == (18, dimensions)
+    assert fitted.matrix(at={"party": "D"}).shape == (18, dimensions)
     assert np.isfinite(fitted.theta).all()
 
 

@@ -163,7 +163,7 @@ def test_documents_are_judged_by_their_log_likelihood(speeches, likelihood):
     alpha, done = fitted.contexts(), 0
     for place, document in enumerate(held):
         party, year = rows.slices.keys[rows.slices.of_document[document]]
-        rho = fitted.matrix(party=party, year=year)
+        rho = fitted.matrix(at={"party": party, "year": year})
         ids, expected = tokens.document(document), 0.0
         for i, word in enumerate(ids):
             around = [alpha[ids[j]] for j in range(max(0, i - 2), min(len(ids), i + 3)) if j != i]

@@ -289,10 +289,10 @@ def fit(inference="variational", likelihood="cbow", prior=None, count=60, **opti
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 def test_fitting_gives_means_and_deviations(likelihood):
     fitted = fit(likelihood=likelihood, epochs=8, count=300)
-    deviation = fitted.deviation("3", party="D")
+    deviation = fitted.deviation("3", at={"party": "D"})
     own = fitted.slots(0, fitted.slice({"party": "D"}))[fitted.id("3", 0)]
     np.testing.assert_array_equal(deviation, fitted.spread[own])
-    assert deviation.shape == fitted.vector("3", party="D").shape == (5,)
+    assert deviation.shape == fitted.vector("3", at={"party": "D"}).shape == (5,)
     assert ((fitted.spread > 0) & (fitted.spread < 1)).all()
     elbo = fitted.history["elbo"]
     assert fitted.history["epoch"].tolist() == list(range(1, 17))
@@ -328,7 +328,7 @@ def test_deviations_come_back_from_disk(tmp_path):
     fitted.save(tmp_path / "saved")
     again = lx.load(tmp_path / "saved")
     np.testing.assert_array_equal(again.spread, fitted.spread)
-    np.testing.assert_array_equal(again.deviation("3", party="R"), fitted.deviation("3", party="R"))
+    np.testing.assert_array_equal(again.deviation("3", at={"party": "R"}), fitted.deviation("3", at={"party": "R"}))
     pd.testing.assert_frame_equal(again.history, fitted.history, check_dtype=False)
 
 
@@ -372,9 +372,9 @@ def test_without_variational_inference_there_are_no_deviations():
     fitted = fit("map", epochs=1)
     assert fitted.spread is None
     with pytest.raises(lx.InputError, match='no deviations: fit them with inference="variational"'):
-        fitted.deviation("3", party="D")
+        fitted.deviation("3", at={"party": "D"})
     with pytest.raises(lx.InputError, match='"99" is not in the vocabulary'):
-        fit(epochs=1).deviation("99", party="D")
+        fit(epochs=1).deviation("99", at={"party": "D"})
     with pytest.raises(lx.InputError, match="say which slice"):
         fit(epochs=1).deviation("3")
 

@@ -81,7 +81,7 @@ def test_questions_find_words_as_users_write_them():
     corpus = lx.read([{"text": "état tax war don't", "party": "Rép"}] * 20, metadata=["party"])
     fitted = lx.fit(lx.Model(["party"], dimensions=4), corpus, epochs=1, threads=1, quiet=True)
     for asked in ("E\u0301tat", "État", "Don’t"):
-        assert fitted.count(asked, party="Re\u0301p") == 20
+        assert fitted.count(asked, at={"party": "Re\u0301p"}) == 20
     assert fitted.ids(["Tax", "tax", "TAX"], 0) == [fitted.id("tax", 0)]
 
 

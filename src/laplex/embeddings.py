@@ -8,14 +8,14 @@ P parameters, S slices, V words of a language, N words of all languages, D dimen
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, StorageError
+from laplex.errors import InputError, StorageError, explain_keywords
 from laplex.model.absent import AbsentVectors, SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
@@ -122,7 +122,10 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             _check_shapes("deviations", [spread], [theta.shape])
         return cls(rows, theta, slot, list(counts), Graph.of(len(theta)), settings or {}, [], spread)
 
-    def deviation(self, word: str, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
+    @explain_keywords
+    def deviation(
+        self, word: str, language: str | None = None, *, at: Mapping[str, Any] | None = None
+    ) -> NDArray[np.float32]:
         """The standard deviation of each number in a word's vector, from a variational fit.
 
         This is what the model believes with all occurrences independent, and it is too narrow: mean-field inference
@@ -131,19 +134,19 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         Args:
             word: A word.
             language: The language, if there are several.
-            **slice: The value of every column that the vectors vary by.
+            at: The value of every column that the vectors vary by.
 
         Returns:
             The standard deviations (D).
 
         Example:
             fitted = lx.fit(model, corpus, inference="variational")
-            fitted.deviation("health", party="D")
+            fitted.deviation("health", at={"party": "D"})
         """
         if self.spread is None:
             raise InputError('these vectors have no deviations: fit them with inference="variational"')
         index = self.language(language)
-        deviation: NDArray[np.float32] = self.spread[self.slots(index, self.slice(slice))[self.id(word, index)]]
+        deviation: NDArray[np.float32] = self.spread[self.slots(index, self.slice(at))[self.id(word, index)]]
         return deviation
 
     def save(self, folder: str | os.PathLike[str], *, kind: str = KIND) -> None:

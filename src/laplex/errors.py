@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+OLD_KEYWORDS: dict[str, str] = {}  # keywords of earlier versions, and what to write instead
 
 
 class LaplexError(Exception):
@@ -40,6 +46,50 @@ def check_interval(interval: float) -> None:
     """Raise unless an interval is the share of samples, or of the posterior, that it should cover."""
     if not 0 < interval < 1:
         raise InputError(f"interval={interval} must be between 0 and 1: write 0.9 for an interval of 90%")
+
+
+def explain_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function of vectors, its first argument, so that keywords of earlier versions say what to write.
+
+    Keywords that are unknown altogether are left to Python, and so are those of functions that take any.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    names = {parameter.name for parameter in parameters}
+
+    @wraps(function)
+    def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
+        if not takes_any and not names.issuperset(keywords):
+            unknown = {name: value for name, value in keywords.items() if name not in names}
+            check_keywords(unknown, _columns(*arguments[:1]))
+        return function(*arguments, **keywords)
+
+    return checked
+
+
+def check_keywords(unknown: Mapping[str, Any], columns: Iterable[str]) -> None:
+    """Raise if one of the keywords that a function does not have was one in earlier versions, such as party="D".
+
+    >>> check_keywords({"party": "D"}, ["party"])
+    Traceback (most recent call last):
+    laplex.errors.InputError: party= names a slice, which is written at={"party": "D"} now
+    """
+    known = set(columns)
+    if values := {name: value for name, value in unknown.items() if name in known}:
+        named, verb = " and ".join(f"{name}=" for name in values), "names" if len(values) == 1 else "name"
+        pairs = (
+            f'"{name}": ' + (f'"{value}"' if isinstance(value, str) else repr(value)) for name, value in values.items()
+        )
+        raise InputError(f"{named} {verb} a slice, which is written at={{{', '.join(pairs)}}} now")
+    for name in unknown:
+        if name in OLD_KEYWORDS:
+            raise InputError(f"{name}= is no longer a keyword: {OLD_KEYWORDS[name]}")
+
+
+def _columns(models: Any = None) -> set[str]:
+    """The columns that a model varies by, or several models by name."""
+    several = models.values() if isinstance(models, Mapping) else [models]
+    return {name for model in several for name in getattr(model, "columns", ())}
 
 
 def quote(values: Iterable[object], most: int = 8) -> str:

@@ -67,7 +67,7 @@ def test_a_word_that_is_typed_shows_its_neighbors_and_stands_in_the_address(visi
 def test_a_shared_address_gives_the_same_view(visit, fitted):
     page = visit("word?word=peace&at.party=R&k=4")
     page.get_by_text("Words used like “peace”").wait_for()
-    expected = fitted.neighbors("peace", 4, party="R")["neighbor"]
+    expected = fitted.neighbors("peace", 4, at={"party": "R"})["neighbor"]
     assert sorted(neighbors(page)) == sorted(expected)
 
 
@@ -237,10 +237,10 @@ def test_a_word_is_translated_and_a_click_translates_back(visit, bilingual_explo
     choose(page, "Word", "army")
     page.get_by_text("“army” in it").wait_for()
     assert neighbors(page) == [
-        *bilingual.neighbors("army", 12, language="en", party="D")["neighbor"],
-        *bilingual.neighbors("armyo", 12, language="it", party="D")["neighbor"],
+        *bilingual.neighbors("army", 12, language="en", at={"party": "D"})["neighbor"],
+        *bilingual.neighbors("armyo", 12, language="it", at={"party": "D"})["neighbor"],
     ]
-    first = bilingual.neighbors("armyo", 1, language="it", party="D")["neighbor"].iloc[0]
+    first = bilingual.neighbors("armyo", 1, language="it", at={"party": "D"})["neighbor"].iloc[0]
     page.locator(".list").nth(1).locator(".word").first.click()
     page.get_by_text(f"“{first}” in en").wait_for(timeout=30_000)
     assert parse_qs(urlsplit(page.url).query) == {"language": ["it"], "said": [first]}

@@ -212,7 +212,7 @@ def test_the_python_of_a_word_gives_what_is_shown(saved, fitted, monkeypatch):
 def test_a_call_is_written_so_that_python_reads_it_back():
     odd = 'a "quoted"\n\\word\u2028'
     assert eval(code_of_call("list", [odd, ("x",), {"k": 1.5}, None])) == [odd, ("x",), {"k": 1.5}, None]
-    assert code_of_call("f", CodeName("a"), b=None, **{"c d": "e"}) == "f(a, **{'c d': 'e'})"
+    assert code_of_call("f", CodeName("a"), b=None, at={"c d": "e"}) == "f(a, at={'c d': 'e'})"
 
 
 def test_text_is_taken_from_markdown():
@@ -248,7 +248,7 @@ def test_passages_are_of_the_word_in_its_slice(fitted, decode, slice):
 def test_the_first_passage_is_the_most_similar_of_all(fitted):
     tokens = tokens_of(fitted)
     word, slice = fitted.id("health", 0), 3
-    own = fitted.vector("health", party="R", year="2000")
+    own = fitted.vector("health", at={"party": "R", "year": "2000"})
     contexts = fitted.contexts()
     best, where = -2.0, -1
     for document in np.flatnonzero(fitted.rows.slices.of_document == slice).tolist():

@@ -68,7 +68,7 @@ def save(home: Path, folder: Path) -> Any:
     for turn in range(5):
         fitted = models[turn % 2]
         fitted.save(folder / "model")
-        fitted.export(folder / "vectors.vec.gz", party="D")
+        fitted.export(folder / "vectors.vec.gz", at={"party": "D"})
         fitted.export(folder / "vectors.parquet")
     return [
         content_hash(lx.load(folder / "model")),

@@ -41,7 +41,7 @@ def fit_once(number: int, folder: Path) -> None:
     model = lx.Model(["party"], prior, dimensions=8, likelihood=("cbow", "sgns")[number % 2])
     fitted = lx.fit(model, corpus, min_count=2, epochs=2, threads=2, quiet=True, cache=folder / "cache")
     fitted.save(folder / "model")
-    lx.load(folder / "model").neighbors("w1", party="D", k=3)
+    lx.load(folder / "model").neighbors("w1", at={"party": "D"}, k=3)
     shutil.rmtree(folder / "cache")
 
 

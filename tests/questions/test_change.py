@@ -47,7 +47,7 @@ def test_columns_that_are_not_named_are_averaged_over_or_fixed():
     for row in found.itertuples():
         gaps = [model.vector("w01", "D", row.year, h) - model.vector("w01", "R", row.year, h) for h in "HS"]
         assert row.distance == pytest.approx(np.mean(np.linalg.norm(gaps, axis=1)), abs=1e-5)
-    fixed = model.embeddings.distance("w01", across="party", along="year", house="S")
+    fixed = model.embeddings.distance("w01", across="party", along="year", at={"house": "S"})
     gaps = [model.vector("w01", "D", y, "S") - model.vector("w01", "R", y, "S") for y in ("1", "2")]
     np.testing.assert_allclose(fixed["distance"], np.linalg.norm(gaps, axis=1), atol=1e-5)
 
@@ -70,7 +70,7 @@ def test_a_year_in_which_one_party_is_missing_is_left_out():
         ({"across": "color"}, 'do not vary by "color"'),
         ({"words": []}, "no words are given"),
         ({"words": "w0"}, '"w0" is not in the vocabulary'),
-        ({"party": "R"}, 'column "party" has one value only in these slices, R'),
+        ({"at": {"party": "R"}}, 'column "party" has one value only in these slices, R'),
         ({"measure": "cos"}, 'measure="cos"'),
     ],
 )
@@ -136,7 +136,7 @@ def test_the_only_ordered_column_need_not_be_named(model):
     two = planted.plant({"year": YEARS, "age": ("1", "2")}).embeddings
     with pytest.raises(lx.InputError, match="say along which column: along= one of year, age"):
         two.trajectory("w01")
-    assert set(two.trajectory("w01", along="age", year=2000)["age"]) == {"1", "2"}
+    assert set(two.trajectory("w01", along="age", at={"year": 2000})["age"]) == {"1", "2"}
 
 
 # Drift
@@ -172,12 +172,12 @@ def test_drift_tells_the_neighbors_before_and_after(model):
 
 
 def test_drift_within_one_party(model):
-    row = model.embeddings.drift("year", words="w08", party="R", k=2).iloc[0]
+    row = model.embeddings.drift("year", words="w08", at={"party": "R"}, k=2).iloc[0]
     a, b, c = (model.vector("w08", "R", year) for year in YEARS)
     assert row["distance"] == pytest.approx(np.linalg.norm(a - c), abs=1e-5)
     assert row["path"] == pytest.approx(np.linalg.norm(a - b) + np.linalg.norm(b - c), abs=1e-5)
     assert row["count"] == sum(model.count("w08", "R", year) for year in YEARS)
-    near = model.embeddings.neighbors("w08", 2, party="R", year="2000")["neighbor"]
+    near = model.embeddings.neighbors("w08", 2, at={"party": "R", "year": "2000"})["neighbor"]
     assert row["before"] == ", ".join(near)
 
 
@@ -218,15 +218,15 @@ def test_a_party_that_lacks_the_last_year_does_not_count_and_that_is_said(capsys
     a, b = model.vector("w08", "D", "2000"), model.vector("w08", "D", "2003")
     assert model.embeddings.drift("year", words="w08")["distance"].tolist() == pytest.approx([np.linalg.norm(a - b)])
     assert capsys.readouterr().err.count("1 of 2 paths lack 2000 or 2003 and are left out") == 1
-    alone = model.embeddings.drift("year", words="w08", party="R")
+    alone = model.embeddings.drift("year", words="w08", at={"party": "R"})
     assert alone[["from", "to"]].to_numpy().tolist() == [["2000", "2001"]]
 
 
 def test_parties_of_different_times_have_no_common_drift():
     model = planted.plant(without=(("R", "2000"), ("D", "2003")))
-    with pytest.raises(lx.InputError, match=r'both the first and the last value of "year", 2000 and 2003: .*party='):
+    with pytest.raises(lx.InputError, match=r'both the first and the last value of "year", 2000 and 2003: .*"party"'):
         model.embeddings.drift("year")
-    assert len(model.embeddings.drift("year", party="D", top=3)) == 3
+    assert len(model.embeddings.drift("year", at={"party": "D"}, top=3)) == 3
 
 
 def test_drift_ranks_words_that_occur_at_both_ends():
@@ -271,7 +271,7 @@ def test_a_word_that_moves_is_found_with_what_it_left_and_what_it_reached():
         ({"words": []}, "no words are given"),
         ({"words": ["w0"]}, '"w0" is not in the vocabulary'),
         ({"measure": "cos"}, 'measure="cos"'),
-        ({"year": "2000"}, 'column "year" has one value only in these slices, 2000'),
+        ({"at": {"year": "2000"}}, 'column "year" has one value only in these slices, 2000'),
     ],
 )
 def test_bad_questions_of_drift_are_refused(model, options, message):
@@ -292,12 +292,12 @@ def test_a_trajectory_compares_a_word_with_itself(model, reference, year):
         right = planted.cosine(model.vector("w05", row.party, row.year), model.vector("w05", row.party, year))
         assert row.similarity == pytest.approx(right, abs=1e-6)
         assert row.count == model.count("w05", row.party, row.year)
-        near = model.embeddings.neighbors("w05", 3, party=row.party, year=row.year)["neighbor"]
+        near = model.embeddings.neighbors("w05", 3, at={"party": row.party, "year": row.year})["neighbor"]
         assert row.neighbors == ", ".join(near)
 
 
 def test_a_trajectory_compares_a_word_with_others_in_the_same_slice(model):
-    found = model.embeddings.trajectory("w05", to=["w06", "w07"], party="R")
+    found = model.embeddings.trajectory("w05", to=["w06", "w07"], at={"party": "R"})
     assert list(zip(found["to"], found["year"])) == [(to, year) for to in ("w06", "w07") for year in YEARS]
     for row in found.itertuples():
         right = planted.cosine(model.vector("w05", "R", row.year), model.vector(row.to, "R", row.year))
@@ -314,7 +314,7 @@ def test_a_trajectory_compares_a_word_with_others_in_the_same_slice(model):
         ({"to": "w0"}, '"w0" is not in the vocabulary'),
         ({"to": []}, "no words are given"),
         ({"word": "w0"}, '"w0" is not in the vocabulary'),
-        ({"year": "2000"}, "one value only in these slices"),
+        ({"at": {"year": "2000"}}, "one value only in these slices"),
     ],
 )
 def test_bad_questions_of_trajectory_are_refused(model, options, message):

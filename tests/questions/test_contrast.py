@@ -49,7 +49,7 @@ def test_each_of_the_other_slices_can_be_told_apart(model):
             model.count(row.word, "D", row.year),
             model.count(row.word, "R", row.year),
         )
-    one = model.embeddings.contrast("party", top=3, year="2001")
+    one = model.embeddings.contrast("party", top=3, at={"year": "2001"})
     assert one["distance"].tolist() == found[found["year"] == "2001"]["distance"].tolist()
 
 
@@ -130,8 +130,8 @@ def test_a_vector_of_zero_has_no_angle_and_is_not_ranked(recwarn):
         ("party", {"measure": "manhattan"}, 'measure="manhattan": write "euclidean" or "cosine"'),
         ("party", {"words": ["w01", "w0"]}, '"w0" is not in the vocabulary'),
         ("party", {"words": []}, "no words are given"),
-        ("party", {"party": "D"}, 'column "party" has one value only in these slices, D'),
-        ("party", {"year": "1999"}, "no value '1999'"),
+        ("party", {"at": {"party": "D"}}, 'column "party" has one value only in these slices, D'),
+        ("party", {"at": {"year": "1999"}}, "no value '1999'"),
         ("party", {"language": "en"}, "no name"),
     ],
 )

@@ -77,10 +77,10 @@ def test_every_answer_is_a_table_without_gaps(fitted):
         assert {"word"} <= set(answer.columns)
         assert any(name.startswith("count") for name in answer.columns)
     plain = {column: fitted.values(column)[0] for column in fitted.columns}
-    assert len(fitted.at(**plain).most_similar("0", topn=3)) == 3
+    assert len(fitted.at(plain).most_similar("0", topn=3)) == 3
     for column in fitted.columns:
         others = {name: value for name, value in plain.items() if name != column}
-        assert np.isfinite(fitted.group_mean("0", column, **others)).all()
+        assert np.isfinite(fitted.group_mean("0", column, at=others)).all()
 
 
 def test_answers_are_the_same_after_saving_and_loading(fitted, tmp_path):
@@ -125,10 +125,10 @@ def test_tied_parties_do_not_differ(tmp_path):
 
 def test_absent_words_have_a_count_of_zero_and_are_not_ranked():
     made = absent_words()
-    found = made.neighbors("1", 2, party="R")
+    found = made.neighbors("1", 2, at={"party": "R"})
     assert len(found) == 6  # the prior gives it a vector
-    assert made.count("1", party="R") == 0
-    assert (made.similarity("1", "0", party="R")["count"] == 0).all()
+    assert made.count("1", at={"party": "R"}) == 0
+    assert (made.similarity("1", "0", at={"party": "R"})["count"] == 0).all()
     assert "1" not in set(made.contrast("party", top=99)["word"])
     assert made.contrast("party", words="1")["count_two"].tolist() == [0]
 
@@ -140,7 +140,7 @@ def test_missing_slices_are_not_in_the_answers():
     assert len(found) == 5
     assert made.distance("0", "party", "year")["year"].tolist() == ["2000", "2003"]
     with pytest.raises(lx.InputError, match="there is no slice"):
-        made.neighbors("0", party="R", year="2001")
+        made.neighbors("0", at={"party": "R", "year": "2001"})
 
 
 def test_two_languages_tied_by_translations(tmp_path):
@@ -169,7 +169,7 @@ def test_two_languages_tied_by_translations(tmp_path):
         both = model.similarity("y4", "x4", language="y", to_language="x")
         np.testing.assert_allclose(both["similarity"], 1, atol=1e-6)
         np.testing.assert_array_equal(
-            model.at("y", party="D", year="2000")["y4"], model.at("x", party="D", year="2000")["x4"]
+            model.at({"party": "D", "year": "2000"}, "y")["y4"], model.at({"party": "D", "year": "2000"}, "x")["x4"]
         )
 
 

@@ -31,7 +31,7 @@ def test_positions_are_cosines_with_the_difference_of_the_poles(model):
 
 
 def test_a_pole_may_be_one_word_and_slices_can_be_chosen(model):
-    short = model.embeddings.project("w10", axis=("w01", "w03"), party="R", year=2003)
+    short = model.embeddings.project("w10", axis=("w01", "w03"), at={"party": "R", "year": 2003})
     long = model.embeddings.project(["w10"], axis=(["w01"], ["w03"]))
     assert short.to_dict("records") == long.tail(1).to_dict("records")
 
@@ -81,14 +81,14 @@ def test_bad_questions_of_project_are_refused(model):
     with pytest.raises(lx.InputError, match="no words are given"):
         model.embeddings.project([], ("w01", "w02"))
     with pytest.raises(lx.InputError, match="no value 'X'"):
-        model.embeddings.project("w10", ("w01", "w02"), party="X")
+        model.embeddings.project("w10", ("w01", "w02"), at={"party": "X"})
 
 
 # Group mean
 
 
 def test_without_a_prior_the_groups_share_their_mean(model):
-    found = model.embeddings.group_mean("w07", "party", year="2001")
+    found = model.embeddings.group_mean("w07", "party", at={"year": "2001"})
     np.testing.assert_allclose(
         found, (model.vector("w07", "D", "2001") + model.vector("w07", "R", "2001")) / 2, rtol=1e-6
     )
@@ -96,7 +96,7 @@ def test_without_a_prior_the_groups_share_their_mean(model):
 
 def test_a_group_that_a_year_lacks_is_not_in_its_mean():
     model = planted.plant({"party": ("D", "I", "R"), "year": ("1", "2")}, without=(("I", "2"),))
-    found = model.embeddings.group_mean("w07", "party", year="2")
+    found = model.embeddings.group_mean("w07", "party", at={"year": "2"})
     np.testing.assert_allclose(found, (model.vector("w07", "D", "2") + model.vector("w07", "R", "2")) / 2, rtol=1e-6)
 
 
@@ -121,7 +121,7 @@ def test_strengths_come_from_the_fitted_model_also_after_loading(tmp_path):
     model = lx.Model(vary=["party"], prior=prior, dimensions=4, subsample=0.0)
     fitted = lx.fit(model, corpus, min_count=1, epochs=2, holdout=0, quiet=True)
     fitted.save(tmp_path / "saved")
-    whole = fitted.vector("3", party="D").astype(float) + fitted.vector("3", party="R")
+    whole = fitted.vector("3", at={"party": "D"}).astype(float) + fitted.vector("3", at={"party": "R"})
     for made in (fitted, lx.load(tmp_path / "saved")):
         np.testing.assert_allclose(made.group_mean("3", "party"), 6 * whole / (2 + 2 * 6), rtol=1e-6)
 
@@ -130,12 +130,14 @@ def test_groups_without_a_spread_share_their_mean():
     settings = planted.prior(lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.GroupMean("year", 1.0, 5.0))
     model = planted.plant(settings=settings)
     np.testing.assert_allclose(
-        model.embeddings.group_mean("w07", "party", year="2001"),
+        model.embeddings.group_mean("w07", "party", at={"year": "2001"}),
         (model.vector("w07", "D", "2001") + model.vector("w07", "R", "2001")) / 2,
         rtol=1e-6,
     )
     over_years = sum(model.vector("w07", "D", year) for year in planted.YEARS)
-    np.testing.assert_allclose(model.embeddings.group_mean("w07", "year", party="D"), over_years / (5 + 3), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.embeddings.group_mean("w07", "year", at={"party": "D"}), over_years / (5 + 3), rtol=1e-6
+    )
 
 
 def test_no_strength_and_no_spread_leave_the_plain_mean():
@@ -146,11 +148,11 @@ def test_no_strength_and_no_spread_leave_the_plain_mean():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "say which slice: year= is not given"),
-        ({"party": "D", "year": "2000"}, 'over all of "party": leave out party='),
+        ({}, 'say which slice: no value of "year" is given'),
+        ({"at": {"party": "D", "year": "2000"}}, 'over all of "party": leave it out of at='),
         ({"column": "color"}, 'do not vary by "color"'),
-        ({"word": "w0", "year": "2000"}, '"w0" is not in the vocabulary'),
-        ({"year": "1999"}, "no value '1999'"),
+        ({"word": "w0", "at": {"year": "2000"}}, '"w0" is not in the vocabulary'),
+        ({"at": {"year": "1999"}}, "no value '1999'"),
     ],
 )
 def test_bad_questions_of_group_mean_are_refused(model, options, message):

@@ -35,14 +35,14 @@ def test_neighbors_are_those_of_numpy_in_every_slice(model):
 
 
 def test_part_of_a_slice_chooses_the_slices_that_agree(model):
-    found = model.embeddings.neighbors("w03", 2, party="R")
+    found = model.embeddings.neighbors("w03", 2, at={"party": "R"})
     assert found["year"].tolist() == [year for year in planted.YEARS for _ in range(2)]
-    one = model.embeddings.neighbors("w03", 2, party="R", year=2001)
+    one = model.embeddings.neighbors("w03", 2, at={"party": "R", "year": 2001})
     assert one.to_dict("list") == found[found["year"] == "2001"].to_dict("list")
 
 
 def test_neighbors_of_several_words_are_those_of_their_mean_direction(model):
-    found = model.embeddings.neighbors(["w01", "w02"], 4, party="D", year="2000")
+    found = model.embeddings.neighbors(["w01", "w02"], 4, at={"party": "D", "year": "2000"})
     mean = planted.unit(model.x[0, [1, 2]]).mean(0)
     names, similarity = by_hand(model.x[0], mean, model.words, ["w01", "w02"])
     assert found["neighbor"].tolist() == names[:4]
@@ -60,7 +60,7 @@ def test_contexts_are_compared_without_slices(model):
 
 
 def test_word_and_context_vectors_can_be_compared_by_their_sum(model):
-    found = model.embeddings.neighbors("w03", 4, by="both", party="R", year="2003")
+    found = model.embeddings.neighbors("w03", 4, by="both", at={"party": "R", "year": "2003"})
     both = model.x[-1] + model.contexts
     names, similarity = by_hand(both, both[3], model.words, ["w03"])
     assert found["neighbor"].tolist() == names[:4]
@@ -79,13 +79,15 @@ def keyed(model):
 )
 def test_analogies_are_those_of_gensim(model, positive, negative):
     theirs = keyed(model).most_similar(positive=positive, negative=negative, topn=7)
-    ours = model.embeddings.neighbors(positive=positive, negative=negative, k=7, party="D", year="2000")
+    ours = model.embeddings.neighbors(positive=positive, negative=negative, k=7, at={"party": "D", "year": "2000"})
     assert ours["neighbor"].tolist() == [word for word, _ in theirs]
     np.testing.assert_allclose(ours["similarity"], [similarity for _, similarity in theirs], atol=1e-6)
 
 
 def test_an_analogy_is_named_as_one_would_write_it(model):
-    found = model.embeddings.neighbors("w01", 1, positive="w02", negative=["w03", "w04"], party="D", year="2000")
+    found = model.embeddings.neighbors(
+        "w01", 1, positive="w02", negative=["w03", "w04"], at={"party": "D", "year": "2000"}
+    )
     assert found["word"].tolist() == ["w01 + w02 − w03 − w04"]
     assert model.embeddings.neighbors(negative="w03", k=1)["word"].iloc[0] == "− w03"
 
@@ -102,7 +104,7 @@ def test_any_number_of_neighbors_is_ranked_as_a_full_sort_would(words, dimension
 
 
 def test_more_neighbors_than_words_are_all_words(model):
-    found = model.embeddings.neighbors("w03", 10**9, party="D", year="2000")
+    found = model.embeddings.neighbors("w03", 10**9, at={"party": "D", "year": "2000"})
     assert set(found["neighbor"]) == set(model.words) - {"w03"}
 
 
@@ -133,7 +135,7 @@ def test_a_word_written_alike_in_the_other_language_is_not_left_out():
 
 
 def test_similarity_of_two_words_in_each_slice(model):
-    found = model.embeddings.similarity("w03", "w04", party="R")
+    found = model.embeddings.similarity("w03", "w04", at={"party": "R"})
     assert list(found.columns) == ["word", "other", "party", "year", "similarity", "count", "count_other"]
     for row in found.itertuples():
         key = (row.party, row.year)
@@ -175,7 +177,7 @@ def test_a_word_without_a_vector_is_nobodys_neighbor_and_has_none(recwarn):
     with pytest.raises(lx.InputError, match='the vector of "w04" is zero in 2 of 2 slices'):
         made.neighbors("w04")
     with pytest.raises(lx.InputError, match='the vector of "w04" is zero here'):
-        made.neighbors("w04", party="D")
+        made.neighbors("w04", at={"party": "D"})
     assert len(recwarn) == 0
 
 
@@ -194,7 +196,7 @@ def test_a_vector_too_short_to_have_a_length_is_nobodys_neighbor():
         lambda fitted, five: fitted.contrast("party", five, min_count=five),
         lambda fitted, five: fitted.drift("year", five, min_count=five, k=five),
         lambda fitted, five: fitted.trajectory("w03", along="year", k=five),
-        lambda fitted, five: pd.DataFrame(fitted.at(party="D", year="2000").most_similar("w03", topn=five)),
+        lambda fitted, five: pd.DataFrame(fitted.at({"party": "D", "year": "2000"}).most_similar("w03", topn=five)),
     ],
     ids=["neighbors", "contrast", "drift", "trajectory", "most_similar"],
 )
@@ -217,9 +219,9 @@ def test_a_whole_number_may_be_written_as_a_float(model, ask):
         ({"word": 3}, "a word is text, not 3"),
         ({"word": [3]}, "a word is text, not 3"),
         ({"by": "sums"}, 'by="sums": write "words", "contexts" or "both"'),
-        ({"by": "contexts", "party": "D"}, "shared by all slices: leave out party="),
-        ({"party": "X"}, r"no value 'X'; it has D, R"),
-        ({"color": "red"}, 'do not vary by "color"; they vary by: party, year'),
+        ({"by": "contexts", "at": {"party": "D"}}, "shared by all slices: leave out party"),
+        ({"at": {"party": "X"}}, r"no value 'X'; it has D, R"),
+        ({"at": {"color": "red"}}, 'do not vary by "color"; they vary by: party, year'),
         ({"language": "en"}, "one language, which has no name"),
         ({"to_language": "en"}, "one language, which has no name"),
     ],

@@ -12,7 +12,7 @@ import laplex as lx
 
 @pytest.fixture
 def view(model):
-    return model.embeddings.at(party="R", year="2001")
+    return model.embeddings.at({"party": "R", "year": "2001"})
 
 
 @pytest.fixture
@@ -73,22 +73,23 @@ def test_a_model_without_slices_is_its_own_view():
 def test_a_view_of_one_language():
     vocabularies = [lx.Vocabulary(["a", "b"], np.array([2, 1]), "x"), lx.Vocabulary(["c"], np.array([1]), "y")]
     made = lx.Embeddings.of(vocabularies, [np.eye(2), np.ones((1, 2))])
-    assert list(made.at("y")) == ["c"]
+    assert list(made.at(language="y")) == ["c"]
     assert made.at(language="y").most_similar("c") == []
     with pytest.raises(lx.InputError, match='"a" is not a word of "y", but of "x"'):
-        made.at("y")["a"]
+        made.at(language="y")["a"]
     with pytest.raises(lx.InputError, match="say which language"):
         made.at()
 
 
 def test_bad_views_and_bad_questions_are_refused(model, view):
     for slice, message in [
-        ({"party": "R"}, "say which slice: year= is not given"),
+        ({"party": "R"}, 'say which slice: no value of "year" is given'),
         ({"party": "X", "year": "2001"}, "no value 'X'; it has D, R"),
         ({"color": "red"}, 'do not vary by "color"'),
+        ("english", r'at=.english. must be values of columns: write at={"party": "D"}'),
     ]:
         with pytest.raises(lx.InputError, match=message):
-            model.embeddings.at(**slice)
+            model.embeddings.at(slice)
     for ask, message in [
         (lambda: view["w0"], '"w0" is not in the vocabulary'),
         (lambda: view.similarity("w03", "w0"), '"w0" is not in the vocabulary'),

@@ -17,6 +17,7 @@ together. A pair of negative weight should be unlike, ‖q_i + q_j‖². n words
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
+from laplex.errors import InputError, explain_keywords
 from laplex.fitting.rotation import rotation
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
@@ -37,21 +38,22 @@ Floats = NDArray[np.float64]
 RELATIVE_TOLERANCE = 1e-9  # of retrofitting's solution; vectors are float32
 
 
-def only(embeddings: Embeddings, language: str | None = None, **slice: Any) -> Embeddings:
+@explain_keywords
+def only(embeddings: Embeddings, language: str | None = None, *, at: Mapping[str, Any] | None = None) -> Embeddings:
     """The vectors of one language in one slice, and its contexts.
 
     Args:
         embeddings: Vectors of several languages or slices.
         language: The language, if there are several.
-        **slice: The value of every column that the vectors vary by.
+        at: The value of every column that the vectors vary by.
 
     Returns:
         Embeddings of one language and one slice, with the standard deviations of a variational fit.
 
     Example:
-        lx.baselines.only(fitted, party="D")
+        lx.baselines.only(fitted, at={"party": "D"})
     """
-    index, number = embeddings.language(language), embeddings.slice(slice)
+    index, number = embeddings.language(language), embeddings.slice(at)
     known = embeddings.rows.vocabularies[index]
     vocabulary = Vocabulary(known.words, embeddings.counts[index][number], known.language)
     contexts = contexts_of(embeddings)[index : index + 1]
@@ -150,7 +152,7 @@ def _check_single(source: Embeddings, target: Embeddings) -> None:
         if len(one.languages) > 1 or len(one.rows.slices) > 1:
             raise InputError(
                 f"the {name} has {len(one.languages)} languages and {len(one.rows.slices)} slices, a map is between "
-                'single ones: choose with baselines.only(vectors, language="en", party="D")'
+                'single ones: choose with baselines.only(vectors, language="en", at={"party": "D"})'
             )
     if source.languages == target.languages:
         raise InputError(

@@ -58,7 +58,7 @@ def neighbors(
     """Show the words most similar to a word, or to several words together, in each slice."""
     options = keywords(locals())
     chosen, where = split_options(words)
-    answer(lx.load(model).neighbors(chosen, **options, **where), csv, plot, lx.plots.bars)
+    answer(lx.load(model).neighbors(chosen, at=where, **options), csv, plot, lx.plots.bars)
 
 
 @command("laplex similarity speeches.laplex tax relief", column_options=True)
@@ -76,7 +76,7 @@ def similarity(
     chosen, where = split_options(words)
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
-    answer(lx.load(model).similarity(chosen[0], chosen[1], **options, **where), csv, plot, lx.plots.lines)
+    answer(lx.load(model).similarity(chosen[0], chosen[1], at=where, **options), csv, plot, lx.plots.lines)
 
 
 @command("laplex contrast speeches.laplex party --cluster speaker --rank evidence", column_options=True)
@@ -101,7 +101,7 @@ def contrast(
     plot: Plot = None,
 ) -> None:
     """Show the words whose vectors differ most between the values of a column."""
-    options = keywords(locals()) | only_columns(slice)
+    options = keywords(locals()) | {"at": only_columns(slice)}
     answer(lx.load(model).contrast(words=word, values=value, **options), csv, plot, lx.plots.bars)
 
 
@@ -123,7 +123,7 @@ def distance(
     options = keywords(locals())
     chosen, where = split_options(words)
     draw = lx.plots.lines if along else lx.plots.bars
-    answer(lx.load(model).distance(chosen, **options, **where), csv, plot, draw)
+    answer(lx.load(model).distance(chosen, at=where, **options), csv, plot, draw)
 
 
 @command("laplex drift speeches.laplex period --party D", column_options=True)
@@ -145,7 +145,7 @@ def drift(
     plot: Plot = None,
 ) -> None:
     """Show the words that moved most along an ordered column, with their neighbors before and after."""
-    options = keywords(locals()) | only_columns(slice)
+    options = keywords(locals()) | {"at": only_columns(slice)}
     draw = lx.plots.lines if steps else lx.plots.bars
     answer(lx.load(model).drift(words=word, **options), csv, plot, draw)
 
@@ -215,8 +215,8 @@ def trajectory(
     if len(chosen) != 1:
         raise InputError(f"trajectory takes one word, not {len(chosen)}")
     fitted = lx.load(model)
-    frame = fitted.trajectory(chosen[0], to=to, **options, **where)
-    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], **options, **where))
+    frame = fitted.trajectory(chosen[0], to=to, at=where, **options)
+    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], at=where, **options))
 
 
 @command("laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor", column_options=True)
@@ -236,7 +236,7 @@ def project(
     options = keywords(locals())
     chosen, where = split_options(words)
     fitted = lx.load(model)
-    frame = fitted.project(chosen, (plus, minus), **options, **where)
+    frame = fitted.project(chosen, (plus, minus), at=where, **options)
     through_time = across is None and any(map(fitted.ordered, fitted.columns))
     answer(frame, csv, plot, lx.plots.lines if through_time else lx.plots.bars)
 
@@ -299,13 +299,13 @@ def evaluate(
     if similarity or not (analogies or translations):
         paths: list[Path | None] = [*similarity] if similarity else [None]
         scores = [
-            lx.evaluation.similarity(loaded, path, by=by, leave_out=leave_out, quiet=quiet, **where) for path in paths
+            lx.evaluation.similarity(loaded, path, by=by, leave_out=leave_out, quiet=quiet, at=where) for path in paths
         ]
         frames["similarity"] = pd.concat(scores, ignore_index=True)
     if analogies:
-        frames["analogies"] = lx.evaluation.analogies(loaded, analogies, by=by, quiet=quiet, **where)
+        frames["analogies"] = lx.evaluation.analogies(loaded, analogies, by=by, quiet=quiet, at=where)
     if translations:
-        frames["translation"] = lx.evaluation.translation(loaded, translations, by=by, quiet=quiet, **where)
+        frames["translation"] = lx.evaluation.translation(loaded, translations, by=by, quiet=quiet, at=where)
     for frame in frames.values():
         show_frame(frame)
     if csv is not None:
@@ -321,7 +321,7 @@ def export(
     language: Language = None,
 ) -> None:
     """Write the vectors of a model for other programs: word2vec text or binary, NumPy, Parquet or CSV."""
-    lx.load(model).export(file, language, **only_columns(slice))
+    lx.load(model).export(file, language, at=only_columns(slice))
     show(f"written to {file}")
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.fitting.held_out import Models, named_models
-from laplex.model.vectors import Vectors
+from laplex.model.vectors import Vectors, check_slice
 from laplex.questions.cosine import By, directions
 from laplex.runtime.display import say
 from laplex.text.vocabulary import Vocabulary
@@ -176,11 +176,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def evaluated_models(models: Models, slice: Mapping[str, Any]) -> dict[str, Vectors]:
+def evaluated_models(models: Models, at: Mapping[str, Any] | None) -> dict[str, Vectors]:
     """Models by name, where one without slices may be compared with one that has them: one must have each column."""
     named = named_models(models)
     known = dict.fromkeys(column for model in named.values() for column in model.columns)
-    for column in slice:
+    for column in check_slice(at):
         if column not in known:
             raise InputError(f'vectors do not vary by "{column}"; they vary by: {quote(known) or "nothing"}')
     return named
@@ -196,23 +196,23 @@ class WordVectors:
 
     @classmethod
     def of(
-        cls, model: Vectors, by: By, language: str | None, slice: dict[str, Any], most: int | None, name: str
+        cls, model: Vectors, by: By, language: str | None, at: Mapping[str, Any] | None, most: int | None, name: str
     ) -> WordVectors:
         """The vectors of a model's words, of its contexts, or their sums; only those of the `most` frequent words."""
         if by not in get_args(By):
             raise InputError(f'by="{by}": write one of {quote(get_args(By))}')
         if most is not None and most < 1:
             raise InputError(f"most={most} must be at least 1, or None for all words")
-        slice = {column: value for column, value in slice.items() if column in model.columns}
+        at = {column: value for column, value in (at or {}).items() if column in model.columns}
         index = model.language(language)
         vocabulary = model.rows.vocabularies[index]
         if not len(vocabulary):
             raise InputError(f'the language "{vocabulary.language}" has no words')
-        slices = model.chosen(slice)
+        slices = model.chosen(at)
         if len(slices) > 1 and by != "contexts":
-            missing = ", ".join(f"{column}=" for column in model.columns if column not in slice)
+            missing = quote(f'"{column}"' for column in model.columns if column not in at)
             raise InputError(
-                f"{name} has {len(slices)} slices: say which by {missing} such as "
+                f"{name} has {len(slices)} slices: say which by a value of {missing}, such as "
                 f"{quote((dict(zip(model.columns, model.rows.slices.keys[s], strict=True)) for s in slices), 3)}"
             )
         unit = np.nan_to_num(directions(model, range(len(vocabulary))[:most], index, slices[0], by))

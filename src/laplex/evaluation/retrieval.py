@@ -8,14 +8,14 @@ n questions or words to translate, V words of a language.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, quote
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.evaluation.datasets import WordVectors, evaluated_models, read_questions, say_lowered
 from laplex.fitting.held_out import Models
 from laplex.lexicons.pairs import read_pairs
@@ -30,6 +30,7 @@ Ids = NDArray[np.int64]
 Penalty = NDArray[np.float32] | None  # of CSLS
 
 
+@explain_keywords
 def analogies(
     models: Models,
     questions: Any = None,
@@ -38,7 +39,7 @@ def analogies(
     by: By = "words",
     language: str | None = None,
     quiet: bool = False,
-    **slice: Any,
+    at: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The share of analogies that vectors complete, by section.
 
@@ -53,7 +54,7 @@ def analogies(
         by: Vectors of "words", of "contexts", or "both", their sum.
         language: The language of the questions, if the models have several.
         quiet: Print nothing.
-        **slice: The slice to use, where vectors vary: `party="D"`. Models that do not vary by a column ignore it.
+        at: The slice to use, where vectors vary: `{"party": "D"}`. Models that do not vary by a column ignore it.
 
     Returns:
         For each section, then for semantic, syntactic and all questions, and for each model: the accuracy, the numbers
@@ -63,14 +64,14 @@ def analogies(
         lx.evaluation.analogies({"plain": plain, "with a dictionary": joined})
     """
     sections = read_questions(questions)
-    named = evaluated_models(models, slice)
+    named = evaluated_models(models, at)
     words = [word for asked in sections.values() for question in asked for word in question]
     section = np.repeat(list(sections), [len(asked) for asked in sections.values()])
     known: dict[str, Bools] = {}
     right: dict[str, Bools] = {}
     with bar("completing analogies", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
-            table = WordVectors.of(model, by, language, slice, most, name)
+            table = WordVectors.of(model, by, language, at, most, name)
             say_lowered([table], words, quiet or number > 0)
             ids = table.find(words).reshape(-1, 4)
             known[name] = np.all(ids >= 0, axis=1)
@@ -108,6 +109,7 @@ def _accuracies(section: NDArray[np.str_], known: dict[str, Bools], right: dict[
     return pd.DataFrame(rows)
 
 
+@explain_keywords
 def translation(
     models: Models,
     pairs: Any,
@@ -120,7 +122,7 @@ def translation(
     most: int | None = None,
     by: By = "words",
     quiet: bool = False,
-    **slice: Any,
+    at: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """How often a right translation is among the k nearest words of the other language, in both directions.
 
@@ -138,7 +140,7 @@ def translation(
         most: Only this number of most frequent words of each language count; None for all.
         by: Vectors of "words", of "contexts", or "both", their sum.
         quiet: Print nothing.
-        **slice: The slice to use, where vectors vary. Models that do not vary by a column ignore it.
+        at: The slice to use, where vectors vary. Models that do not vary by a column ignore it.
 
     Returns:
         For each direction, model and method: P@k over `words`, those with a vector of which a translation has one too;
@@ -150,7 +152,7 @@ def translation(
     if method not in ("nearest", "csls", "both"):
         raise InputError(f'method="{method}": write "nearest", "csls" or "both"')
     gold = read_pairs(pairs)
-    named = evaluated_models(models, slice)
+    named = evaluated_models(models, at)
     languages = _languages(next(iter(named.values())), source, target, gold)
     cutoffs = [check_int("k", cutoff) for cutoff in (k if isinstance(k, (Sequence, np.ndarray)) else [k])]
     if not cutoffs:
@@ -160,7 +162,7 @@ def translation(
     rows = []
     with bar("translating", quiet=quiet) as progress:
         for number, (name, model) in enumerate(named.items()):
-            tables = [WordVectors.of(model, by, language, slice, most, name) for language in languages]
+            tables = [WordVectors.of(model, by, language, at, most, name) for language in languages]
             say_lowered(tables, gold.left + gold.right, quiet or number > 0)
             for table in tables:
                 _check_size("k", max(cutoffs), table)

@@ -7,6 +7,7 @@ pair was drawn, ties sharing the mean of their ranks. n pairs of a set, B resamp
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, quote
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.evaluation.datasets import RatedPairs, WordVectors, evaluated_models, read_rated_pairs, say_lowered
 from laplex.fitting.held_out import Models
 from laplex.lexicons.pairs import read_pairs
@@ -25,6 +26,7 @@ Floats = NDArray[np.float64]
 COUNTS_IN_MEMORY = 1 << 19
 
 
+@explain_keywords
 def similarity(
     models: Models,
     sets: Any = None,
@@ -36,7 +38,7 @@ def similarity(
     bootstrap: int = 1000,
     seed: int = 1,
     quiet: bool = False,
-    **slice: Any,
+    at: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Spearman's correlation between people's ratings and the cosines of vectors, by set.
 
@@ -54,7 +56,7 @@ def similarity(
         bootstrap: The number of resamples of the pairs for the 95% interval (percentiles); 0 for none.
         seed: The seed of the resamples.
         quiet: Print nothing.
-        **slice: The slice to use, where vectors vary: `party="D"`. Models that do not vary by a column ignore it.
+        at: The slice to use, where vectors vary: `{"party": "D"}`. Models that do not vary by a column ignore it.
 
     Returns:
         For each set and model: spearman, lower, upper, and the numbers of pairs, missing pairs and, with `leave_out`,
@@ -66,12 +68,12 @@ def similarity(
     """
     bootstrap = check_int("bootstrap", bootstrap, 0)
     rated = read_rated_pairs(sets)
-    named = evaluated_models(models, slice)
+    named = evaluated_models(models, at)
     given = None if leave_out is None else read_pairs(leave_out)
     words = [word for pairs in rated for word in pairs.left + pairs.right]
     scored: dict[str, list[_Scored]] = {}
     for name, model in named.items():
-        table = WordVectors.of(model, by, language, slice, None, name)
+        table = WordVectors.of(model, by, language, at, None, name)
         say_lowered([table], words, quiet or bool(scored))
         excluded = set() if given is None else {_key(table, *pair) for pair in zip(given.left, given.right)}
         scored[name] = [_Scored.of(table, pairs, excluded) for pairs in rated]

@@ -81,15 +81,13 @@ class CodeName(str):
 
 
 def code_of_call(function: str, /, *arguments: Any, **options: Any) -> str:
-    """The Python code of a call; options that are None are left out.
+    """The Python code of a call; options that are None, and an empty `at`, are left out.
 
-    >>> code_of_call("fitted.neighbors", "tax", k=5, language=None, **{"party": "D", "sub group": "x"})
-    "fitted.neighbors('tax', k=5, party='D', **{'sub group': 'x'})"
+    >>> code_of_call("fitted.neighbors", "tax", k=5, language=None, at={"party": "D", "sub group": "x"})
+    "fitted.neighbors('tax', k=5, at={'party': 'D', 'sub group': 'x'})"
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    named = [f"{name}={value!r}" for name, value in given.items() if name.isidentifier()]
-    others = {name: value for name, value in given.items() if not name.isidentifier()}
-    return f"{function}({', '.join([*map(repr, arguments), *named, *([f'**{others!r}'] if others else [])])})"
+    named = [f"{name}={value!r}" for name, value in options.items() if value is not None and value != {}]
+    return f"{function}({', '.join([*map(repr, arguments), *named])})"
 
 
 def likely_cluster(tokens: Tokens, candidates: list[str], column: str) -> str | None:

@@ -180,6 +180,7 @@ def _same_slices(a: Embeddings, b: Embeddings) -> list[tuple[int, int]]:
     if first.columns != second.columns:
         raise InputError(
             f"the slices are not the same: the first vectors vary by {quote(first.columns) or 'nothing'}, the "
-            f"second by {quote(second.columns)}. Take one slice of it: lx.baselines.only(target, {second.columns[0]}=…)"
+            f"second by {quote(second.columns)}. Take one slice of it: "
+            f'lx.baselines.only(target, at={{"{second.columns[0]}": …}})'
         )
     return [(slice, second.keys.index(key)) for slice, key in enumerate(first.keys) if key in second.keys]

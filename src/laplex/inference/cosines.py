@@ -7,7 +7,7 @@ axis are score tests from the pooled fit, with the background of each value take
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -29,14 +29,17 @@ from laplex.questions.cosine import directions, normalize
 from laplex.questions.similarity import Pole
 
 
-def similarity(fitted: Embeddings, one: str, two: str, **options: Any) -> pd.DataFrame:
+def similarity(
+    fitted: Embeddings, one: str, two: str, *, at: Mapping[str, Any] | None = None, **options: Any
+) -> pd.DataFrame:
     """Compute the cosine of two words in each slice, and an interval for it.
 
     Args:
         fitted: The model.
         one: A word.
         two: Another word.
-        **options: Those of `Options`, and values of columns that vectors vary by, to which slices are restricted.
+        at: Values of columns that vectors vary by, to which slices are restricted.
+        **options: Those of `Options`.
 
     Returns:
         A row for each slice. "similarity" is that of the fitted vectors. Noise draws it towards zero: "estimate" is
@@ -45,18 +48,20 @@ def similarity(fitted: Embeddings, one: str, two: str, **options: Any) -> pd.Dat
         others as well is not in them. "n" and "clusters" are those of the word that has fewer.
 
     Example:
-        similarity(fitted, "health", "insurance", cluster="senator", party="D")
+        similarity(fitted, "health", "insurance", cluster="senator", at={"party": "D"})
     """
-    shared, where = Options.split(options)
+    shared = Options.of(options, fitted.columns)
     text = CosineIntervals(fitted, shared)
     warn_of_speakers(text.tokens, text.options.cluster, fitted.columns)
-    table = fitted.similarity(one, two, language=shared.language, **where)
+    table = fitted.similarity(one, two, language=shared.language, at=at)
     ids = fitted.ids([one, two], text.language)
     text.read(ids)
-    return table.assign(**pd.DataFrame([text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(where)]))
+    return table.assign(**pd.DataFrame([text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(at)]))
 
 
-def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.DataFrame:
+def neighbors(
+    fitted: Embeddings, word: str, k: int = 10, *, at: Mapping[str, Any] | None = None, **options: Any
+) -> pd.DataFrame:
     """Find the k words most similar to a word by the fitted vectors, and an interval for each similarity.
 
     The words were chosen because they looked similar, so those at the end of a long list will on average be a little
@@ -66,18 +71,19 @@ def neighbors(fitted: Embeddings, word: str, k: int = 10, **options: Any) -> pd.
         fitted: The model.
         word: The word.
         k: How many neighbors it has in each slice.
-        **options: Those of `Options`, and values of columns that vectors vary by, to which slices are restricted.
+        at: Values of columns that vectors vary by, to which slices are restricted.
+        **options: Those of `Options`.
 
     Returns:
         A row for each slice and neighbor, with the columns that `similarity` explains.
 
     Example:
-        neighbors(fitted, "health", cluster="senator", party="D")
+        neighbors(fitted, "health", cluster="senator", at={"party": "D"})
     """
-    shared, where = Options.split(options)
+    shared = Options.of(options, fitted.columns)
     text = CosineIntervals(fitted, shared)
     warn_of_speakers(text.tokens, text.options.cluster, fitted.columns)
-    table = fitted.neighbors(word, k, language=shared.language, **where)
+    table = fitted.neighbors(word, k, language=shared.language, at=at)
     index = fitted.id(word, text.language)
     others = [fitted.id(other, text.language) for other in table["neighbor"]]
     text.read(list(dict.fromkeys([index, *others])))
@@ -92,6 +98,7 @@ def project(
     axis: tuple[Pole, Pole],
     *,
     across: str | None = None,
+    at: Mapping[str, Any] | None = None,
     pooled: Embeddings | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -102,9 +109,9 @@ def project(
         words: The words.
         axis: Its two poles, each a word or several.
         across: The column whose values are compared, if any.
+        at: Values of other columns, to which slices (or with `across` the text) are restricted.
         pooled: With `across`, a model of the same text without labels, if there is one.
-        **options: Those of `Options`, and values of other columns, to which slices (or with `across` the text) are
-            restricted.
+        **options: Those of `Options`.
 
     Returns:
         Without `across`, a row for each word and slice: "position" is that of the fitted vectors, and the other columns
@@ -117,15 +124,15 @@ def project(
         project(fitted, "tax", ("good", "bad"), cluster="senator")
         project(fitted, ["tax", "war"], ("good", "bad"), across="party", cluster="senator")
     """
-    shared, where = Options.split(options)
+    shared = Options.of(options, fitted.columns)
     text = CosineIntervals(fitted, shared)
     warn_of_speakers(text.tokens, text.options.cluster, fitted.columns if across is None else [across])
     # with `across`, for the complaints about poles that are none
-    table = fitted.project(words, axis, language=shared.language, **(where if across is None else {}))
+    table = fitted.project(words, axis, language=shared.language, at=at if across is None else None)
     if across is not None:
-        request = Request(fitted, across, options | {"tokens": text.tokens}, words, permutations=0)
+        request = Request(fitted, across, at, options | {"tokens": text.tokens}, words, permutations=0)
         return _differences(request, axis, label_free(fitted, text.tokens, pooled, shared.quiet))
-    ids, slices = fitted.ids(words, text.language), fitted.chosen(where)
+    ids, slices = fitted.ids(words, text.language), fitted.chosen(at)
     text.read(ids)
     axes = [_direction(fitted, axis, text.language, slice) for slice in slices]
     return table.assign(**pd.DataFrame([text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)]))

@@ -24,6 +24,7 @@ from laplex.inference.score_test import difference_effect, trend_effect
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import Finding, WordTest, adjust_p, run_tests
 from laplex.inference.units import Floats, Ints, Options, Units, gather, warn_of_speakers
+from laplex.model.vectors import check_slice
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import compared_values
 from laplex.runtime.display import say
@@ -46,6 +47,7 @@ def contrast(
     joint: bool = False,
     rank: Rank = "evidence",
     permutations: int | None = None,
+    at: Mapping[str, Any] | None = None,
     pooled: Embeddings | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -66,8 +68,9 @@ def contrast(
         joint: Whether to test all values that `min_clusters` clusters have at once, rather than each pair of values.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
         permutations: How many permutations are counted for every word, instead; 0 for the formula.
+        at: Values of other columns, to which the text is restricted.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
-        **options: Those of `Options`, such as `cluster`, and values of other columns, to which the text is restricted.
+        **options: Those of `Options`, such as `cluster`.
 
     Returns:
         A row for each word and pair of values (or each word). "estimate" is how different the word is: by how much the
@@ -81,7 +84,7 @@ def contrast(
     Example:
         contrast(fitted, "party", cluster="senator")
     """
-    request = Request(fitted, column, options, words, permutations, rank, top)
+    request = Request(fitted, column, at, options, words, permutations, rank, top)
     units = request.units
     warn_of_speakers(request.tokens, request.options.cluster, [column])
     present = np.unique(units.label).tolist()
@@ -128,6 +131,7 @@ def distance(
     across: str,
     along: str,
     *,
+    at: Mapping[str, Any] | None = None,
     pooled: Embeddings | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -138,6 +142,7 @@ def distance(
         words: The words.
         across: The column whose values are compared.
         along: The column at each value of which they are.
+        at: Values of other columns, to which the text is restricted.
         pooled: A model of the same text without labels, if there is one.
         **options: Those of `Options` and other keywords of `contrast`.
 
@@ -156,7 +161,7 @@ def distance(
         if len(np.unique(tokens.codes(across)[tokens.codes(along) == number])) < 2:
             say(f'"{across}" has one value only where "{along}" is {value}: left out', quiet=quiet)
             continue
-        frame = contrast(fitted, across, **options, **{along: value})  # type: ignore[arg-type]
+        frame = contrast(fitted, across, at={**check_slice(at), along: value}, **options)
         frame.insert(2, along, value)
         frames.append(frame)
     if not frames:
@@ -177,6 +182,7 @@ def drift(
     top: int | None = None,
     rank: Rank = "evidence",
     permutations: int | None = None,
+    at: Mapping[str, Any] | None = None,
     pooled: Embeddings | None = None,
     **options: Any,
 ) -> pd.DataFrame:
@@ -194,9 +200,9 @@ def drift(
         top: How many rows are given back.
         rank: What comes first: "evidence" the smallest p, "estimate" the largest distance that is sure ("lower").
         permutations: How many permutations are counted for every word; see `contrast`.
+        at: Values of other columns, to which the text is restricted.
         pooled: A model of the same text without labels, if there is one; else it is fitted, or taken from the cache.
-        **options: Those of `Options` (`min_clusters` and `min_count` are for all values together), and values of other
-            columns, to which the text is restricted.
+        **options: Those of `Options` (`min_clusters` and `min_count` are for all values together).
 
     Returns:
         A row for each word. "estimate" is how far the line leads from the first value to the last, without noise; the
@@ -205,7 +211,7 @@ def drift(
     Example:
         drift(fitted, "year", cluster="senator")
     """
-    request = Request(fitted, column, options, words, permutations, rank, top)
+    request = Request(fitted, column, at, options, words, permutations, rank, top)
     warn_of_speakers(request.tokens, request.options.cluster, [column])
     request.units, x, ends = units_on_line(fitted, request.units, column, request.tokens)
     text = request.read(pooled)
@@ -265,6 +271,7 @@ class Request:
         self,
         fitted: Embeddings,
         column: str,
+        at: Mapping[str, Any] | None,
         keywords: Mapping[str, Any],
         words: str | Sequence[str] | None,
         permutations: int | None,
@@ -272,14 +279,14 @@ class Request:
         top: int | None = None,
     ) -> None:
         self.fitted, self.column, self.rank = fitted, column, rank
-        options, self.where = Options.split(keywords)
+        options = Options.of(keywords, fitted.columns)
         if rank not in tuple(ORDERS):
             raise InputError(f'rank="{rank}" is unknown: write "evidence" or "estimate"')
         self.top = None if top is None else check_int("top", top)
         self.permutations = None if permutations is None else check_int("permutations", permutations, 0)
         self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
         self.options = options = options.with_unit(self.tokens, [column])
-        self.units = gather(self.tokens, column, options.cluster, self.language, self.where)
+        self.units = gather(self.tokens, column, options.cluster, self.language, at)
         self.named = words is not None
         if words is not None:
             self.ids = fitted.ids(words, self.language)

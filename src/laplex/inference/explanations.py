@@ -19,6 +19,7 @@ from laplex.inference.contexts import label_free
 from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile
+from laplex.model.vectors import check_slice
 from laplex.runtime.display import card
 from laplex.text.passages import passages_at
 from laplex.text.periods import positions
@@ -88,10 +89,10 @@ def explain(
     Example:
         explain(fitted, "war", "party", values=["Democratic", "Republican"]).context
     """
-    shared, _ = Options.split(options)
+    shared = Options.of(options, fitted.columns)
     tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
     passages, shared = check_int("passages", passages, 0), shared.with_unit(tokens, [column])
-    units = gather(tokens, column, shared.cluster, language, at or {})
+    units = gather(tokens, column, shared.cluster, language, at)
     names, groups = _sides(fitted, column, units, values)
     number = fitted.id(word, language)
     free = label_free(fitted, tokens, None, shared.quiet)
@@ -196,10 +197,10 @@ def passages(
     Example:
         passages(fitted, "health", at={"party": "D"})
     """
-    shared, _ = Options.split(options)
+    shared = Options.of(options, fitted.columns)
     tokens, language = tokens_of(fitted, shared.tokens), fitted.language(shared.language)
     number, documents = fitted.id(word, language), np.flatnonzero(tokens.languages == language)
-    for name, value in (at or {}).items():
+    for name, value in check_slice(at).items():
         values = tokens.values(name)
         if str(value) not in values:
             raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')

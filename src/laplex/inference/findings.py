@@ -223,7 +223,7 @@ def find_changes(fitted: Embeddings, column: str, options: Options, unexplaining
     """Test all words for a trend along an ordered column."""
     tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
     options = options.with_unit(tokens, [column])
-    units, x, ends = units_on_line(fitted, gather(tokens, column, options.cluster, language, {}), column, tokens)
+    units, x, ends = units_on_line(fitted, gather(tokens, column, options.cluster, language, None), column, tokens)
     ids = np.flatnonzero(fitted.counts[language].sum(0) >= options.min_count).tolist()
     free = label_free(fitted, tokens, None, options.quiet)
     text = ScorePass(tokens, units, free, ids, language, options)

@@ -89,7 +89,8 @@ class Posterior(_Gaussian):
             A row for each slice with "estimate", "se", "lower" and "upper".
 
         Example:
-            posterior["health"].project(fitted.vector("rich", party="D") - fitted.vector("poor", party="D"))
+            democrats = fitted.at({"party": "D"})
+            posterior["health"].project(democrats["rich"] - democrats["poor"])
         """
         size, z = self.mean.shape[1], interval_quantile(interval)
         try:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from laplex.errors import InputError, check_int, check_interval, quote
+from laplex.errors import InputError, check_int, check_interval, check_keywords, quote
+from laplex.model.vectors import check_slice
 from laplex.text.tokens import Tokens
 
 DOCUMENTS = "documents"
@@ -27,8 +28,6 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True)
 class Options:
     """The keywords that contrast, distance, drift, similarity, neighbors and project have in common.
-
-    Any other keyword is a column, and restricts the question to one of its values: `party="D"`.
 
     Args:
         cluster: The column that says who was sampled, such as the speaker; by default the unit that was named when the
@@ -45,7 +44,7 @@ class Options:
         level: The false discovery rate: a finding holds if its adjusted p is at most this.
 
     Example:
-        contrast(fitted, "party", cluster="senator", interval=0.95, min_count=50, period=2010)
+        contrast(fitted, "party", cluster="senator", interval=0.95, min_count=50, at={"period": 2010})
     """
 
     cluster: str | None = None
@@ -82,14 +81,20 @@ class Options:
         return replace(self, cluster=cluster, min_clusters=least)
 
     @classmethod
-    def split(cls, keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
-        """The options among the keywords of a question, checked, and its restrictions to values of columns."""
-        names = {field.name for field in fields(cls)}
-        options = cls(**{name: value for name, value in keywords.items() if name in names})
+    def of(cls, keywords: Mapping[str, Any], columns: Iterable[str]) -> Options:
+        """The options that the keywords of a question are, checked; `columns` are those that vectors vary by."""
+        names = [field.name for field in fields(cls)]
+        if unknown := {name: value for name, value in keywords.items() if name not in names}:
+            check_keywords(unknown, columns)
+            name, value = next(iter(unknown.items()))
+            raise InputError(
+                f"there is no option {name}={value!r}; there are {quote(names, 20)}, and a value of a column is "
+                f'written at={{"{name}": …}}'
+            )
+        options = cls(**keywords)
         check_interval(options.interval)
         least = None if options.min_clusters is None else check_int("min_clusters", options.min_clusters, 2)
-        options = replace(options, min_clusters=least, min_count=check_int("min_count", options.min_count))
-        return options, {name: value for name, value in keywords.items() if name not in names}
+        return replace(options, min_clusters=least, min_count=check_int("min_count", options.min_count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +136,12 @@ class Units:
         return Units.group(self.documents, cluster, label, labels)
 
 
-def gather(tokens: Tokens, column: str, cluster: str | None, language: int, where: Mapping[str, Any]) -> Units:
+def gather(tokens: Tokens, column: str, cluster: str | None, language: int, at: Mapping[str, Any] | None) -> Units:
     """The units of a column: documents, or the values of another column."""
     if cluster == column:
         raise InputError(f'cluster="{cluster}" is the column that is compared: name the one that says who speaks')
     chosen = (tokens.languages == language) & (np.diff(tokens.offsets) > 0)
-    for name, value in where.items():
+    for name, value in check_slice(at).items():
         values = tokens.values(name)
         if str(value) not in values:
             raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')

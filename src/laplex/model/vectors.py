@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.absent import AbsentVectors
 from laplex.model.rows import Rows
 from laplex.text.periods import have_order
@@ -92,20 +92,21 @@ class Vectors:
         by = f" by {', '.join(self.columns)} ({len(self.rows.slices)} slices)" if self.columns else ""
         return f"{type(self).__name__}: {words} words{by}, {self.dimensions} dimensions"
 
-    def matrix(self, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
+    @explain_keywords
+    def matrix(self, language: str | None = None, *, at: Mapping[str, Any] | None = None) -> NDArray[np.float32]:
         """The vectors of all words in a slice.
 
         Args:
             language: Which language, if there are several.
-            **slice: The value of each column that vectors vary by.
+            at: The value of each column that vectors vary by.
 
         Returns:
             An array (V, D) in the order of `words()`. It is read-only: copy it to change it.
 
         Example:
-            fitted.matrix(party="D").shape
+            fitted.matrix(at={"party": "D"}).shape
         """
-        return self.block(self.language(language), self.slice(slice))
+        return self.block(self.language(language), self.slice(at))
 
     def contexts(self, language: str | None = None) -> NDArray[np.float32]:
         """The context vectors, which all slices share.
@@ -121,40 +122,44 @@ class Vectors:
         """
         return self.block(self.language(language), None)
 
-    def vector(self, word: str, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
+    @explain_keywords
+    def vector(
+        self, word: str, language: str | None = None, *, at: Mapping[str, Any] | None = None
+    ) -> NDArray[np.float32]:
         """The vector of a word in a slice.
 
         Args:
             word: The word.
             language: Its language, if there are several.
-            **slice: The value of each column that vectors vary by.
+            at: The value of each column that vectors vary by.
 
         Returns:
             An array (D).
 
         Example:
-            fitted.vector("tax", party="D")
+            fitted.vector("tax", at={"party": "D"})
         """
         index = self.language(language)
-        vector: NDArray[np.float32] = self.take([self.id(word, index)], index, self.slice(slice))[0]
+        vector: NDArray[np.float32] = self.take([self.id(word, index)], index, self.slice(at))[0]
         return vector
 
-    def count(self, word: str, language: str | None = None, **slice: Any) -> int:
+    @explain_keywords
+    def count(self, word: str, language: str | None = None, *, at: Mapping[str, Any] | None = None) -> int:
         """How often a word occurs.
 
         Args:
             word: The word.
             language: Its language, if there are several.
-            **slice: Values of columns that vectors vary by; of those not given, all values count.
+            at: Values of columns that vectors vary by; of those not given, all values count.
 
         Returns:
             The number of occurrences.
 
         Example:
-            fitted.count("tax", party="D")
+            fitted.count("tax", at={"party": "D"})
         """
         index = self.language(language)
-        return int(self.counts[index][self.chosen(slice), self.id(word, index)].sum())
+        return int(self.counts[index][self.chosen(at), self.id(word, index)].sum())
 
     def language(self, name: str | None) -> int:
         """The number of a language, as in `Rows`."""
@@ -184,9 +189,9 @@ class Vectors:
             raise InputError("no words are given: name at least one")
         return ids
 
-    def chosen(self, values: Mapping[str, Any]) -> list[int]:
+    def chosen(self, values: Mapping[str, Any] | None) -> list[int]:
         """The numbers of the slices with these values of columns, all of them if none are given."""
-        wanted = set()
+        values, wanted = check_slice(values), set()
         for column, value in values.items():
             known = self.values(column)
             spelled = next((text for text in (str(value), compose(str(value))) if text in known), None)
@@ -198,12 +203,11 @@ class Vectors:
             raise InputError(f"there is no slice {dict(values)}; there are {quote(self.rows.slices.keys, 12)}")
         return slices
 
-    def slice(self, values: Mapping[str, Any]) -> int:
+    def slice(self, values: Mapping[str, Any] | None) -> int:
         """The number of the one slice with these values."""
         slices = self.chosen(values)
         if len(slices) > 1:
-            missing = ", ".join(f"{column}=" for column in self.columns if column not in values)
-            raise InputError(f"say which slice: {missing} is not given")
+            raise slice_needed(self.columns, values or {})
         return slices[0]
 
     def values(self, column: str) -> list[str]:
@@ -283,6 +287,19 @@ class Vectors:
             block = block + self.block(language, None) if with_contexts else block
             self._lengths[key] = np.sqrt(np.einsum("vd,vd->v", block, block))
         return self._lengths[key]
+
+
+def check_slice(values: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The values of columns that name slices; InputError if they are no mapping."""
+    if not isinstance(values or {}, Mapping):
+        raise InputError(f'at={values!r} must be values of columns: write at={{"party": "D"}}')
+    return values or {}
+
+
+def slice_needed(columns: Iterable[str], values: Mapping[str, Any]) -> InputError:
+    """The error that values of columns name several slices, where one is needed."""
+    missing = quote(f'"{column}"' for column in columns if column not in values)
+    return InputError(f"say which slice: no value of {missing} is given")
 
 
 def as_list(words: str | Iterable[str] | None) -> list[str]:

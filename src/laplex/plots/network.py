@@ -5,6 +5,7 @@ N nodes, which are parameters of the model or fixed vectors that an anchor pulls
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from laplex.errors import InputError, check_int
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.graph import Graph
 from laplex.model.vectors import Vectors
 from laplex.plots.chart import COLORS, Chart, Floats, alt, finish, label_marks, records, tooltip
@@ -25,8 +26,15 @@ _WIDTH = 600  # pixels
 _LAYOUT_ROUNDS = 150
 
 
+@explain_keywords
 def graph(
-    fitted: Vectors, word: str, depth: int = 1, most: int = 40, *, language: str | None = None, **slice: Any
+    fitted: Vectors,
+    word: str,
+    depth: int = 1,
+    most: int = 40,
+    *,
+    language: str | None = None,
+    at: Mapping[str, Any] | None = None,
 ) -> Chart:
     """Draw the vectors of a word and those that the prior joins to them. The wider a line, the stronger the edge.
 
@@ -38,7 +46,7 @@ def graph(
         depth: The number of edges between the word and the farthest vectors that are drawn.
         most: The number of neighbors that are drawn, those with the strongest edges.
         language: The language of the word, if there are several.
-        **slice: Values of columns, such as party="D", to start from the word vectors of these slices. By default all
+        at: Values of columns, such as {"party": "D"}, to start from the word vectors of these slices. By default all
             vectors of the word are starts, also that as a context.
 
     Returns:
@@ -46,13 +54,13 @@ def graph(
 
     Example:
 
-        lx.plots.graph(fitted, "health", party="D")
+        lx.plots.graph(fitted, "health", at={"party": "D"})
     """
     joined = getattr(fitted, "graph", None)
     if not isinstance(joined, Graph):
         raise InputError("these vectors came without a graph: fit a model to have one")
     depth, most = check_int("depth", depth), check_int("most", most)
-    starts = _starts(fitted, word, language, slice, most)
+    starts = _starts(fitted, word, language, at, most)
     nodes, count = _strongest(joined, starts, depth, most)
     if count == 0 and len(nodes) <= 1:
         raise InputError(f'the prior joins "{word}" to nothing: there is no graph to draw')
@@ -68,18 +76,18 @@ def graph(
     return finish(_draw(points, frame, edges), table, word, subtitle)
 
 
-def _starts(fitted: Vectors, word: str, language: str | None, slice: dict[str, Any], most: int) -> Ints:
+def _starts(fitted: Vectors, word: str, language: str | None, at: Mapping[str, Any] | None, most: int) -> Ints:
     """The parameters of a word."""
     index = fitted.language(language)
     number = fitted.id(word, index)
-    rows = [fitted.rows.word_start(index, at) + number for at in fitted.chosen(slice)]
-    if not slice:
+    rows = [fitted.rows.word_start(index, place) + number for place in fitted.chosen(at)]
+    if not at:
         rows.append(fitted.rows.context_start(index) + number)
     slots = np.unique(fitted.slot[rows]).astype(np.int64)
     slots = slots[slots >= 0]
     if len(slots) > most:
-        columns = ", ".join(f"{name}=" for name in fitted.columns if name not in slice)
-        raise InputError(f'"{word}" has {len(slots):,} vectors, more than most={most}: choose by {columns}')
+        columns = quote(f'"{name}"' for name in fitted.columns if name not in (at or {}))
+        raise InputError(f'"{word}" has {len(slots):,} vectors, more than most={most}: choose some by {columns}')
     return slots
 
 

@@ -6,7 +6,7 @@ are principal components, or those of UMAP. N points, D dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Literal
@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError, check_int, quote
-from laplex.model.vectors import Vectors, as_list
+from laplex.errors import InputError, check_int, explain_keywords, quote
+from laplex.model.vectors import Vectors, as_list, check_slice, slice_needed
 from laplex.plots import chart
 from laplex.plots.chart import COLORS, MUTED, Chart, Floats, alt, records, title_of
 from laplex.questions.change import ordered_column
@@ -99,6 +99,7 @@ def _unit_vectors(fitted: Vectors, ids: Sequence[int], language: int, slice: int
     return np.nan_to_num(directions(fitted, ids, language, slice).astype(np.float64))
 
 
+@explain_keywords
 def map(
     fitted: Similarities,
     words: Sequence[str] | None = None,
@@ -109,7 +110,7 @@ def map(
     language: str | None = None,
     width: int = 640,
     height: int = 480,
-    **slice: Any,
+    at: Mapping[str, Any] | None = None,
 ) -> Chart:
     """Draw the words of a slice in two dimensions; words that are used alike are near each other.
 
@@ -126,18 +127,18 @@ def map(
         language: The language of the words, if there are several.
         width: The width in pixels.
         height: The height in pixels.
-        **slice: The value of each column that vectors vary by, except `color`.
+        at: The value of each column that vectors vary by, except `color`.
 
     Returns:
         A Chart, whose `frame` has the points: word, slice, x, y, count, and the position between two poles.
 
     Example:
 
-        lx.plots.map(fitted, color="party", period="2010")
-        lx.plots.map(fitted, color=(["rich", "wealthy"], ["poor"]), party="D", period="2010")
+        lx.plots.map(fitted, color="party", at={"period": "2010"})
+        lx.plots.map(fitted, color=(["rich", "wealthy"], ["poor"]), at={"party": "D", "period": "2010"})
     """
     index = fitted.language(language)
-    slices = _map_slices(fitted, color, slice)
+    slices = _map_slices(fitted, color, at)
     counts = np.asarray(fitted.counts[index][slices])
     total = counts.sum(0)
     if words is None:
@@ -160,7 +161,7 @@ def map(
     if isinstance(color, str):
         points["_color"], encoding = keys[color], _column_colors(fitted, color)
     elif color is not None:
-        points["_color"] = fitted.project(names, color, language=language, **slice)["position"]
+        points["_color"] = fitted.project(names, color, language=language, at=at)["position"]
         frame["position"], encoding = points["_color"], _pole_colors(points["_color"].to_numpy(np.float64), color)
     plane = Plane(positions, width, height, margin=(56, 24))
     title = ", ".join(value for name, value in keys.iloc[0].items() if name != color)
@@ -168,22 +169,21 @@ def map(
     return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
 
 
-def _map_slices(fitted: Vectors, color: Color | None, where: dict[str, Any]) -> list[int]:
+def _map_slices(fitted: Vectors, color: Color | None, at: Mapping[str, Any] | None) -> list[int]:
     """The slice that is drawn, or one for each value of the column `color`, in their order."""
     if not isinstance(color, str):
-        return [fitted.slice(where)]
+        return [fitted.slice(at)]
     if color not in fitted.columns:
         raise InputError(
             f'color="{color}" is no column that vectors vary by; those are: {quote(fitted.columns) or "none"}. '
             'Two poles are written color=("rich", "poor")'
         )
-    if color in where:
-        raise InputError(f'color="{color}" shows all its values: leave out {color}={where[color]!r}')
-    chosen = set(fitted.chosen(where))
+    if color in check_slice(at):
+        raise InputError(f'color="{color}" shows all its values: leave "{color}" out of at=')
+    chosen = set(fitted.chosen(at))
     cells = [list(cell.values()) for cell in fitted.rows.slices.cells(color) if chosen.issuperset(cell.values())]
     if len(cells) > 1:
-        missing = ", ".join(f"{name}=" for name in fitted.columns if name != color and name not in where)
-        raise InputError(f"say which slice: {missing} is not given")
+        raise slice_needed([name for name in fitted.columns if name != color], at or {})
     return cells[0]
 
 
@@ -268,8 +268,15 @@ def _map_labels(plane: Plane, points: pd.DataFrame) -> Any:
     return chart.label_marks(labels, size, color="#222222")
 
 
+@explain_keywords
 def trajectory(
-    fitted: Vectors, word: str, along: str | None = None, k: int = 8, *, language: str | None = None, **slice: Any
+    fitted: Vectors,
+    word: str,
+    along: str | None = None,
+    k: int = 8,
+    *,
+    language: str | None = None,
+    at: Mapping[str, Any] | None = None,
 ) -> Chart:
     """Draw the path of a word along a column, such as the period, among its neighbors, in two dimensions.
 
@@ -282,18 +289,18 @@ def trajectory(
         along: The column of the path. By default the one that has an order.
         k: The number of neighbors.
         language: The language of the word, if there are several.
-        **slice: Values of other columns, such as party="D", to draw only their paths.
+        at: Values of other columns, such as {"party": "D"}, to draw only their paths.
 
     Returns:
         A Chart.
 
     Example:
 
-        lx.plots.trajectory(fitted, "freedom", party="D")
+        lx.plots.trajectory(fitted, "freedom", at={"party": "D"})
     """
     index = fitted.language(language)
     along = ordered_column(fitted, along)
-    paths = _paths(fitted, along, slice)
+    paths = _paths(fitted, along, at)
     word_id = fitted.id(word, index)
     slices = [number for path in paths.values() for number in path.values()]
     neighbors = _nearest_in_turn(fitted, index, word_id, slices, k)
@@ -313,21 +320,21 @@ def trajectory(
     return chart.finish(drawn, pd.concat([steps, others]).rename(columns=lambda name: name.strip("_")), word)
 
 
-def _paths(fitted: Vectors, along: str, slice: dict[str, Any]) -> dict[str, dict[str, int]]:
+def _paths(fitted: Vectors, along: str, at: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
     """The paths by name: the slice at each value of the column."""
-    if along in slice:
-        raise InputError(f'the path runs along "{along}": leave out {along}={slice[along]!r}')
+    if along in check_slice(at):
+        raise InputError(f'the path runs along "{along}": leave it out of at=')
     column = fitted.columns.index(along)
     paths = {}
-    for path in matched_slices(fitted, along, slice):
+    for path in matched_slices(fitted, along, at):
         if len(path) > 1:
             key = fitted.rows.slices.keys[next(iter(path.values()))]
             paths[", ".join(key[:column] + key[column + 1 :])] = path
     if not paths:
         raise InputError(f'no slices that agree in all else differ by "{along}": there is no path to draw')
     if len(paths) > len(COLORS):
-        missing = ", ".join(f"{name}=" for name in fitted.columns if name not in (along, *slice))
-        raise InputError(f"{len(paths):,} paths are too many: choose by {missing}")
+        missing = quote(f'"{name}"' for name in fitted.columns if name not in (along, *(at or {})))
+        raise InputError(f"{len(paths):,} paths are too many: choose some by {missing}")
     return paths
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, quote
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors
 from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
 from laplex.questions.contrast import Comparison, Measure, check_plain_distance, matched_slices, slice_distances
@@ -31,6 +31,7 @@ Path = Mapping[str, int]
 class Changes(Answers):
     """Questions about change along an ordered column."""
 
+    @explain_keywords
     def drift(
         self,
         column: str,
@@ -47,7 +48,7 @@ class Changes(Answers):
         min_clusters: int | None = None,
         tokens: Tokens | None = None,
         language: str | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """The words that moved most from the first value of an ordered column to the last.
 
@@ -69,25 +70,25 @@ class Changes(Answers):
             min_clusters: With an interval: the number of clusters that must use a word.
             tokens: The text, if that of the model has moved.
             language: The language, if there are several.
-            **slice: Values of other columns that the vectors vary by; without any, all slices.
+            at: Values of other columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, from, to, distance, "path" (the length of all steps), count in all these slices, and the neighbors
             before and after; for tests estimate, interval, p and p_adjusted.
 
         Example:
-            fitted.drift("period", top=15, min_count=50, party="D")
+            fitted.drift("period", top=15, min_count=50, at={"party": "D"})
             fitted.drift("period", interval=0.9, rank="evidence")
         """
         if is_inference(interval, cluster, rank == "evidence"):
             check_plain_distance(measure, steps)
             options = tested_words(top, words, rank, min_count)
             options |= {"cluster": cluster, "min_clusters": min_clusters, "tokens": tokens, "language": language}
-            return self._infer("drift", interval, column, **options, **slice)
+            return self._infer("drift", interval, column, at=at, **options)
         top, min_count, k = check_int("top", top), check_int("min_count", min_count or 0, 0), check_int("k", k)
         ordered_column(self, column)
         index = self.language(language)
-        paths = _paths(self, column, slice)
+        paths = _paths(self, column, at)
         first, *_, last = paths[0]
         ends = Comparison(self, index, measure, [(path[first], path[last]) for path in paths])
         given = None if words is None else self.ids(words, index)
@@ -110,6 +111,7 @@ class Changes(Answers):
             }
         )
 
+    @explain_keywords
     def trajectory(
         self,
         word: str,
@@ -119,7 +121,7 @@ class Changes(Answers):
         reference: Literal["first", "last"] = "first",
         k: int = 5,
         language: str | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """How similar a word is, along an ordered column, to what it was at the first value, and its neighbors.
 
@@ -130,13 +132,13 @@ class Changes(Answers):
             reference: Compare the word with itself at the "first" or at the "last" value.
             k: The number of neighbors to list.
             language: The language, if there are several.
-            **slice: Values of other columns that the vectors vary by; without any, all slices.
+            at: Values of other columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, slice, the word it is compared with, similarity, count and neighbors.
 
         Example:
-            fitted.trajectory("health", to=["insurance", "security"], party="D")
+            fitted.trajectory("health", to=["insurance", "security"], at={"party": "D"})
         """
         k = check_int("k", k)
         if reference not in ("first", "last"):
@@ -147,7 +149,7 @@ class Changes(Answers):
         others = [number] if to is None else self.ids(to, index)
         names = self.rows.vocabularies[index].words
         records = []
-        paths = [list(path.values()) for path in matched_slices(self, column, slice)]
+        paths = [list(path.values()) for path in matched_slices(self, column, at)]
         total = sum(map(len, paths))
         with bar("neighbors") as progress:
             for path in paths:
@@ -186,13 +188,13 @@ def ordered_column(vectors: Vectors, column: str | None = None) -> str:
     return column
 
 
-def _paths(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict[str, int]]:
+def _paths(vectors: Vectors, column: str, at: Mapping[str, Any] | None) -> list[dict[str, int]]:
     """The slices along the column, for each combination of other values that has both its ends."""
-    matched = matched_slices(vectors, column, where)
+    matched = matched_slices(vectors, column, at)
     values = in_order({value for slices in matched for value in slices})
     paths = [slices for slices in matched if values[0] in slices and values[-1] in slices]
     if not paths:
-        others = quote(f"{name}=" for name in vectors.columns if name != column)
+        others = quote(f'"{name}"' for name in vectors.columns if name != column)
         raise InputError(
             f'no slices that agree in all else have both the first and the last value of "{column}", '
             f"{values[0]} and {values[-1]}: choose some by {others}"

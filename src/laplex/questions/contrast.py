@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, quote
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.priors.prior import saved_priors
-from laplex.model.vectors import Vectors
+from laplex.model.vectors import Vectors, check_slice, slice_needed
 from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
 from laplex.runtime.display import bar
 from laplex.text.periods import in_order
@@ -34,6 +34,7 @@ Measure = Literal["euclidean", "cosine"]
 class Contrasts(Answers):
     """Questions about differences between the values of a column."""
 
+    @explain_keywords
     def contrast(
         self,
         column: str,
@@ -52,7 +53,7 @@ class Contrasts(Answers):
         permutations: int | None = None,
         tokens: Tokens | None = None,
         language: str | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """The words whose vectors differ most between two values of a column (the paper's Tables 2 to 4).
 
@@ -75,7 +76,7 @@ class Contrasts(Answers):
             permutations: The number of permutations of labels; see `laplex.inference.contrast`.
             tokens: The text, if that of the model has moved.
             language: The language, if there are several.
-            **slice: Values of other columns that the vectors vary by; without any, all slices.
+            at: Values of other columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, pair of values, distance and counts; for tests estimate, interval, p and p_adjusted.
@@ -90,12 +91,12 @@ class Contrasts(Answers):
             options = tested_words(top, words, rank, min_count)
             options |= {"cluster": cluster, "min_clusters": min_clusters, "tokens": tokens, "language": language}
             options |= {"values": values, "joint": joint, "permutations": permutations}
-            return self._infer("contrast", interval, column, **options, **slice)
+            return self._infer("contrast", interval, column, at=at, **options)
         top, min_count = check_int("top", top), check_int("min_count", min_count or 0, 0)
         index = self.language(language)
         ids = None if words is None else self.ids(words, index)
         others = [name for name in self.columns if name != column] if each else []
-        pairs = value_pairs(self, column, others, slice, values)
+        pairs = value_pairs(self, column, others, at, values)
         frames = []
         with bar("comparing") as progress:
             for number, (name, labels, slices) in enumerate(pairs, 1):
@@ -106,6 +107,7 @@ class Contrasts(Answers):
         table = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
         return table.sort_values(["distance", "word"], ascending=[False, True], kind="stable").reset_index(drop=True)
 
+    @explain_keywords
     def distance(
         self,
         words: str | Sequence[str],
@@ -119,7 +121,7 @@ class Contrasts(Answers):
         min_count: int = 100,
         tokens: Tokens | None = None,
         language: str | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """How far apart words are between the values of one column, for each value of another (the paper's Figure 1).
 
@@ -137,7 +139,7 @@ class Contrasts(Answers):
             min_count: With an interval: how often a word must occur at each value.
             tokens: The text, if that of the model has moved.
             language: The language, if there are several.
-            **slice: Values of other columns that the vectors vary by; without any, all slices.
+            at: Values of other columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, value of `along`, pair of values, distance and counts; with `interval` estimate and interval.
@@ -148,8 +150,8 @@ class Contrasts(Answers):
         """
         if is_inference(interval, cluster):
             check_plain_distance(measure, False)
-            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            options |= {"language": language, **slice}
+            options: dict[str, Any] = {"min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
+            options |= {"cluster": cluster, "language": language, "at": at}
             if along is None:
                 return self._infer("contrast", interval, across, words=words, **options)
             return self._infer("distance", interval, words, across, along, **options)
@@ -160,35 +162,37 @@ class Contrasts(Answers):
         index = self.language(language)
         ids = self.ids(words, index)
         frames = []
-        for name, labels, slices in value_pairs(self, across, [] if along is None else [along], slice):
+        for name, labels, slices in value_pairs(self, across, [] if along is None else [along], at):
             compared = Comparison(self, index, measure, slices)
             frames.append(compared.table(ids, compared.distances(ids), {**labels, across: name}))
         return in_order_of_words(frames)
 
-    def group_mean(self, word: str, column: str, *, language: str | None = None, **slice: Any) -> NDArray[np.float32]:
+    @explain_keywords
+    def group_mean(
+        self, word: str, column: str, *, language: str | None = None, at: Mapping[str, Any] | None = None
+    ) -> NDArray[np.float32]:
         """The vector that the values of a column share: that of the prior's GroupMean (Proposition 3), or the mean.
 
         Args:
             word: A word.
             column: The column over whose values the mean is taken.
             language: The language, if there are several.
-            **slice: The value of every other column that the vectors vary by.
+            at: The value of every other column that the vectors vary by.
 
         Returns:
             The vector (D).
 
         Example:
-            fitted.group_mean("health", "party", period="2010")
+            fitted.group_mean("health", "party", at={"period": "2010"})
         """
         strength, spread = group_mean_strengths(self.settings, column)
-        if column in slice:
-            raise InputError(f'the mean is over all of "{column}": leave out {column}=')
+        if column in check_slice(at):
+            raise InputError(f'the mean is over all of "{column}": leave it out of at=')
         index = self.language(language)
         number = self.id(word, index)
-        matched = matched_slices(self, column, slice)
+        matched = matched_slices(self, column, at)
         if len(matched) > 1:
-            missing = ", ".join(f"{name}=" for name in self.columns if name != column and name not in slice)
-            raise InputError(f"say which slice: {missing} is not given")
+            raise slice_needed([name for name in self.columns if name != column], at or {})
         groups = np.stack([self.take([number], index, place)[0] for place in matched[0].values()]).astype(np.float64)
         total = spread + len(groups) * strength
         mean = groups.mean(0) if total == 0 else strength * groups.sum(0) / total
@@ -249,14 +253,14 @@ def value_pairs(
     vectors: Vectors,
     column: str,
     apart: Sequence[str],
-    where: Mapping[str, Any],
+    at: Mapping[str, Any] | None,
     values: Sequence[Any] | None = None,
 ) -> list[tuple[str, dict[str, str], list[tuple[int, int]]]]:
     """Every pair of values of a column, or of those in `values`, for every combination of the columns `apart`.
 
     A pair has a name, the values of the columns `apart`, and the pairs of slices that have its two values.
     """
-    matched = matched_slices(vectors, column, where)
+    matched = matched_slices(vectors, column, at)
     compared = compared_values(in_order({value for slices in matched for value in slices}), column, values)
     orders = [vectors.values(name) for name in apart]
     pairs = []
@@ -287,17 +291,17 @@ def compared_values(known: Sequence[str], column: str, values: Sequence[Any] | N
     return [value for value in known if value in requested]
 
 
-def matched_slices(vectors: Vectors, column: str, where: Mapping[str, Any]) -> list[dict[str, int]]:
+def matched_slices(vectors: Vectors, column: str, at: Mapping[str, Any] | None) -> list[dict[str, int]]:
     """Sets of slices that differ in `column` alone, each as a dict from its value, in order, to the slice."""
     vectors.values(column)  # raises if there is no such column
-    allowed = set(vectors.chosen(where))
+    allowed = set(vectors.chosen(at))
     sets = [
         {value: slice for value, slice in slices.items() if slice in allowed}
         for slices in vectors.rows.slices.cells(column)
     ]
     values = {value for slices in sets for value in slices}
     if len(values) < 2:
-        here = " in these slices" if where else ""
+        here = " in these slices" if at else ""
         raise InputError(
             f'column "{column}" has one value only{here}, {next(iter(values))}: there is nothing to compare'
         )

@@ -1,6 +1,6 @@
 """Export of vectors to NumPy, pandas, gensim, and to files that other programs read.
 
-The slices to export are chosen by values of their columns, such as party="D". V words, S slices, D dimensions.
+The slices to export are chosen by values of their columns, such as at={"party": "D"}. V words, S slices, D dimensions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.vectors import Vectors
 from laplex.questions.answers import Answers, slice_values
 from laplex.runtime import atomic
@@ -31,56 +31,63 @@ FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
 class Exports(Answers):
     """Ways to pass vectors on to other programs."""
 
-    def to_gensim(self, language: str | None = None, *, contexts: bool = False, **slice: Any) -> Any:
+    @explain_keywords
+    def to_gensim(
+        self, language: str | None = None, *, contexts: bool = False, at: Mapping[str, Any] | None = None
+    ) -> Any:
         """The vectors of one slice as gensim's KeyedVectors.
 
         Args:
             language: The language, if there are several.
             contexts: Take the context vectors, which do not vary by slice.
-            **slice: The value of every column that the vectors vary by.
+            at: The value of every column that the vectors vary by.
 
         Returns:
             KeyedVectors, with the attribute "count" where counts are known.
 
         Example:
-            fitted.to_gensim(party="D").most_similar("health")
+            fitted.to_gensim(at={"party": "D"}).most_similar("health")
         """
         try:
             from gensim.models import KeyedVectors  # type: ignore[import-untyped,unused-ignore]
         except ImportError:
             raise InputError('gensim is not installed: pip install "laplex[gensim]"') from None
-        if contexts and slice:
-            raise InputError(f"context vectors are the same in all slices: leave out {', '.join(slice)}")
-        matrix = self.contexts(language) if contexts else self.matrix(language, **slice)
+        if contexts and at:
+            raise InputError(f"context vectors are the same in all slices: leave out {quote(at)}")
+        matrix = self.contexts(language) if contexts else self.matrix(language, at=at)
         keyed = KeyedVectors(self.dimensions)
         keyed.add_vectors(self.words(language), matrix.copy())
-        counts = self.counts[self.language(language)][self.chosen(slice)].sum(0)
+        counts = self.counts[self.language(language)][self.chosen(at)].sum(0)
         if counts.any():
             keyed.allocate_vecattrs(["count"], [np.int64])
             keyed.expandos["count"][:] = counts
         return keyed
 
-    def to_frame(self, language: str | None = None, **slice: Any) -> pd.DataFrame:
+    @explain_keywords
+    def to_frame(self, language: str | None = None, *, at: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """All vectors as a table, or those of the slices with given values.
 
         Args:
             language: One language; without it, all.
-            **slice: Values of columns that the vectors vary by.
+            at: Values of columns that the vectors vary by.
 
         Returns:
             A table with language (if there are several), slice, word, count, d0, d1, …
 
         Example:
-            fitted.to_frame(party="D")
+            fitted.to_frame(at={"party": "D"})
         """
         frames = []
-        for labels, words, counts, matrix in _parts(self, language, slice):
+        for labels, words, counts, matrix in _parts(self, language, at):
             numbers = pd.DataFrame(matrix, columns=_dimensions(self))
             texts = {name: [value] * len(words) for name, value in labels.items()}
             frames.append(pd.concat([pd.DataFrame({**texts, "word": words, "count": counts}), numbers], axis=1))
         return pd.concat(frames, ignore_index=True)
 
-    def export(self, path: str | os.PathLike[str], language: str | None = None, **slice: Any) -> None:
+    @explain_keywords
+    def export(
+        self, path: str | os.PathLike[str], language: str | None = None, *, at: Mapping[str, Any] | None = None
+    ) -> None:
         """Write vectors for other programs, in the format that the ending of the file says.
 
         .txt .vec   word2vec text, .bin binary: one slice, which must be chosen
@@ -92,29 +99,29 @@ class Exports(Answers):
         Args:
             path: The file to write; text formats may end in .gz.
             language: The language, if there are several.
-            **slice: Values of columns that the vectors vary by.
+            at: Values of columns that the vectors vary by.
 
         Example:
-            fitted.export("democrats.vec", party="D")
+            fitted.export("democrats.vec", at={"party": "D"})
         """
         path = Path(path)
         zipped = path.suffix.lower() == ".gz"
         ending = (path.with_suffix("") if zipped else path).suffix.lower()
         if ending in (".txt", ".vec", ".bin"):
-            word2vec.write(path, self.words(language), self.matrix(language, **slice), ending == ".bin")
+            word2vec.write(path, self.words(language), self.matrix(language, at=at), ending == ".bin")
         elif ending == ".npz" and not zipped:
-            arrays = _arrays(self, language, slice)
+            arrays = _arrays(self, language, at)
             with atomic.replacing(path) as file:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
         elif ending == ".parquet" and not zipped:
-            table = pl.concat([_table(self, *part) for part in _parts(self, language, slice)])
+            table = pl.concat([_table(self, *part) for part in _parts(self, language, at)])
             with atomic.replacing(path) as file:
                 try:
                     table.write_parquet(file)
                 except pl.exceptions.PolarsError as error:  # raised for a full disk
                     raise OSError(str(error)) from None
         elif ending == ".csv":
-            _write_csv(self, path, language, slice)
+            _write_csv(self, path, language, at)
         else:
             raise InputError(f'"{path}" has no ending that vectors can be written to: {ENDINGS}')
 
@@ -158,13 +165,13 @@ def _map_text(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame
 
 
 def _parts(
-    vectors: Vectors, language: str | None, slice: Mapping[str, Any]
+    vectors: Vectors, language: str | None, at: Mapping[str, Any] | None
 ) -> Iterator[tuple[dict[str, str], list[str], NDArray[np.int64], NDArray[np.float32]]]:
     """For each chosen language and slice: its labels, its words, their counts and their vectors."""
     clashes = {"language", "word", "count", *_dimensions(vectors)} & set(vectors.columns)
     if clashes:
         raise InputError(f"vectors vary by {quote(sorted(clashes))}, which is the name of another column of the table")
-    chosen = vectors.chosen(slice)
+    chosen = vectors.chosen(at)
     languages = range(len(vectors.languages)) if language is None else [vectors.language(language)]
     for index in languages:
         vocabulary = vectors.rows.vocabularies[index]
@@ -190,22 +197,22 @@ def _table(
     return frame.select(*texts, pl.Series("word", words), pl.Series("count", counts), pl.all())
 
 
-def _write_csv(vectors: Vectors, path: Path, language: str | None, slice: Mapping[str, Any]) -> None:
-    parts = _parts(vectors, language, slice)
-    total = len(vectors.chosen(slice)) * len(vectors.languages)
+def _write_csv(vectors: Vectors, path: Path, language: str | None, at: Mapping[str, Any] | None) -> None:
+    parts = _parts(vectors, language, at)
+    total = len(vectors.chosen(at)) * len(vectors.languages)
     with atomic.replacing(path) as file, bar(f"writing {path.name}") as progress:
         for done, (labels, words, counts, matrix) in enumerate(parts):
             labels = {name: _escape(value) for name, value in labels.items()}
-            for at in range(0, len(words), word2vec.ROWS_PER_WRITE):
-                rows = np.s_[at : at + word2vec.ROWS_PER_WRITE]
+            for start in range(0, len(words), word2vec.ROWS_PER_WRITE):
+                rows = np.s_[start : start + word2vec.ROWS_PER_WRITE]
                 table = _table(vectors, labels, [_escape(word) for word in words[rows]], counts[rows], matrix[rows])
                 table = table.rename(_escape)
-                file.write(table.write_csv(include_header=not done and not at).encode())
-                progress.update((done + at / len(words)) / total)
+                file.write(table.write_csv(include_header=not done and not start).encode())
+                progress.update((done + start / len(words)) / total)
 
 
-def _arrays(vectors: Vectors, language: str | None, slice: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    index, chosen = vectors.language(language), vectors.chosen(slice)
+def _arrays(vectors: Vectors, language: str | None, at: Mapping[str, Any] | None) -> dict[str, NDArray[Any]]:
+    index, chosen = vectors.language(language), vectors.chosen(at)
     words = vectors.rows.vocabularies[index].words
     matrices = np.stack([vectors.block(index, number) for number in chosen])
     counts = vectors.counts[index][chosen]

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, quote
+from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors, as_list
 from laplex.questions.answers import Answers, in_order_of_words, is_inference, slice_values
 from laplex.questions.cosine import By, Floats, context_products, cosines, directions, nearest, normalize, top_k
@@ -32,21 +32,23 @@ CANDIDATES_PER_BATCH = 32
 class Similarities(Answers):
     """Questions about similar words within slices."""
 
-    def at(self, language: str | None = None, **slice: Any) -> View:
+    @explain_keywords
+    def at(self, values: Mapping[str, Any] | None = None, language: str | None = None) -> View:
         """One slice by itself, with the methods of gensim's KeyedVectors.
 
         Args:
+            values: The value of every column that the vectors vary by.
             language: The language, if there are several.
-            **slice: The value of every column that the vectors vary by.
 
         Returns:
             A View: `view["health"]`, `view.most_similar("health")`, `view.similarity(...)`, `view.words`.
 
         Example:
-            fitted.at(party="D").most_similar("health")
+            fitted.at({"party": "D"}).most_similar("health")
         """
-        return View(self, self.language(language), self.slice(slice))
+        return View(self, self.language(language), self.slice(values))
 
+    @explain_keywords
     def neighbors(
         self,
         word: str | Sequence[str] | None = None,
@@ -62,7 +64,7 @@ class Similarities(Answers):
         min_clusters: int | None = None,
         min_count: int = 100,
         tokens: Tokens | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """The k words most similar to a word by the cosine, in one slice or in several side by side.
 
@@ -79,22 +81,22 @@ class Similarities(Answers):
             min_clusters: With an interval: the number of clusters that must use a word.
             min_count: With an interval: how often a word must occur.
             tokens: The text, if that of the model has moved.
-            **slice: Values of columns that the vectors vary by; without any, all slices.
+            at: Values of columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, slice, rank, neighbor, similarity and count; with `interval` also the interval.
 
         Example:
-            fitted.neighbors("health", party="D")
+            fitted.neighbors("health", at={"party": "D"})
             fitted.neighbors(positive=["king", "woman"], negative="man")
-            fitted.neighbors("health", party="D", interval=0.9, cluster="senator")
+            fitted.neighbors("health", at={"party": "D"}, interval=0.9, cluster="senator")
         """
         if is_inference(interval, cluster):
             _check_words_only(by, positive, negative, to_language)
             if len(as_list(word)) != 1:
                 raise InputError("intervals are of the neighbors of one word: name it")
             options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("neighbors", interval, as_list(word)[0], k, language=language, **options, **slice)
+            return self._infer("neighbors", interval, as_list(word)[0], k, language=language, at=at, **options)
         k = check_int("k", k)
         plus, minus = [*as_list(word), *as_list(positive)], as_list(negative)
         if not plus and not minus:
@@ -108,7 +110,7 @@ class Similarities(Answers):
             raise InputError(f'the language "{vocabulary.language}" has no words')
         signed = [(self.id(name, source), 1) for name in plus] + [(self.id(name, source), -1) for name in minus]
         label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
-        places = _slices(self, by, slice)
+        places = _slices(self, by, at)
         queries = np.stack([mean_direction(self, signed, source, place, by) for place in places])
         _check_directions(label, queries)
         context_parts = context_products(self, queries, target) if by == "both" else [None] * len(places)
@@ -125,6 +127,7 @@ class Similarities(Answers):
         columns = ["word", *(self.columns if by != "contexts" else ()), "rank", "neighbor", "similarity", "count"]
         return pd.DataFrame(records, columns=columns).astype({"rank": int, "similarity": float, "count": int})
 
+    @explain_keywords
     def similarity(
         self,
         one: str,
@@ -137,7 +140,7 @@ class Similarities(Answers):
         min_clusters: int | None = None,
         min_count: int = 100,
         tokens: Tokens | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """The cosine of two words in each slice.
 
@@ -151,29 +154,30 @@ class Similarities(Answers):
             min_clusters: With an interval: the number of clusters that must use a word.
             min_count: With an interval: how often a word must occur.
             tokens: The text, if that of the model has moved.
-            **slice: Values of columns that the vectors vary by; without any, all slices.
+            at: Values of columns that the vectors vary by; without any, all slices.
 
         Returns:
             Both words, slice, similarity and the count of each; with `interval` also the interval.
 
         Example:
-            fitted.similarity("health", "insurance", party="D", interval=0.9, cluster="senator")
+            fitted.similarity("health", "insurance", at={"party": "D"}, interval=0.9, cluster="senator")
         """
         if is_inference(interval, cluster):
             _check_words_only("words", to_language)
             options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("similarity", interval, one, two, language=language, **options, **slice)
+            return self._infer("similarity", interval, one, two, language=language, at=at, **options)
         first = self.language(language)
         second = first if to_language is None else self.language(to_language)
         a, b = self.id(one, first), self.id(two, second)
         records = []
-        for place in self.chosen(slice):
+        for place in self.chosen(at):
             cosine = float(directions(self, [a], first, place)[0] @ directions(self, [b], second, place)[0])
             found = {"similarity": float(np.clip(cosine, -1.0, 1.0)), "count": int(self.counts[first][place, a])}
             found["count_other"] = int(self.counts[second][place, b])
             records.append({"word": one, "other": two, **slice_values(self, place), **found})
         return pd.DataFrame(records)
 
+    @explain_keywords
     def project(
         self,
         words: str | Sequence[str],
@@ -186,7 +190,7 @@ class Similarities(Answers):
         min_count: int = 100,
         tokens: Tokens | None = None,
         language: str | None = None,
-        **slice: Any,
+        at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """The position of words, from −1 to 1, on the axis from the words of the second pole to those of the first.
 
@@ -200,7 +204,7 @@ class Similarities(Answers):
             min_count: With an interval: how often a word must occur.
             tokens: The text, if that of the model has moved.
             language: The language, if there are several.
-            **slice: Values of columns that the vectors vary by; without any, all slices.
+            at: Values of columns that the vectors vary by; without any, all slices.
 
         Returns:
             Word, slice, position and count; with `interval` also the interval, with `across` the difference.
@@ -211,13 +215,13 @@ class Similarities(Answers):
         """
         if is_inference(interval, cluster, across):
             options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("project", interval, words, axis, across=across, language=language, **options, **slice)
+            return self._infer("project", interval, words, axis, across=across, language=language, at=at, **options)
         index = self.language(language)
         ids = self.ids(words, index)
         names = [self.rows.vocabularies[index].words[i] for i in ids]
         poles = _poles(self, axis, index)
         frames = []
-        for place in self.chosen(slice):
+        for place in self.chosen(at):
             first, second = (directions(self, pole, index, place).mean(0) for pole in poles)
             position = np.clip(directions(self, ids, index, place) @ normalize(first - second), -1.0, 1.0)
             found = {"position": position, "count": self.counts[index][place, ids]}
@@ -245,14 +249,12 @@ def _poles(vectors: Vectors, axis: tuple[Pole, Pole], language: int) -> tuple[li
     return first, second
 
 
-def _slices(vectors: Vectors, by: By, where: Mapping[str, Any]) -> Sequence[int | None]:
+def _slices(vectors: Vectors, by: By, at: Mapping[str, Any] | None) -> Sequence[int | None]:
     if by not in get_args(By):
         raise InputError(f'by="{by}": write "words", "contexts" or "both"')
-    slices = vectors.chosen(where)
-    if by == "contexts" and where:
-        raise InputError(
-            f"context vectors are shared by all slices: leave out {', '.join(f'{name}=' for name in where)}"
-        )
+    slices = vectors.chosen(at)
+    if by == "contexts" and at:
+        raise InputError(f"context vectors are shared by all slices: leave out {quote(at)}")
     return [None] if by == "contexts" else slices
 
 
@@ -277,8 +279,15 @@ def _check_words_only(by: By, *others: Any) -> None:
         )
 
 
+@explain_keywords
 def translate(
-    vectors: Vectors, word: str, language: str | None, target: str, k: int = 20, **slice: Any
+    vectors: Vectors,
+    word: str,
+    language: str | None,
+    target: str,
+    k: int = 20,
+    *,
+    at: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The k best words of another language by CSLS: neighbor, csls, similarity, and the rank by similarity alone.
 
@@ -286,7 +295,7 @@ def translate(
     bound first: the mean over its ten nearest among a few words around x is never more than r(y). Candidates are
     evaluated from the best bound on CSLS down, until no other can be among the k best.
     """
-    here, there, place = vectors.language(language), vectors.language(target), vectors.slice(slice)
+    here, there, place = vectors.language(language), vectors.language(target), vectors.slice(at)
     direction = directions(vectors, [vectors.id(word, here)], here, place)
     similarity = _cosines(vectors, direction, there, place)[0]
     own_mean = _mean_of_nearest(similarity[None])[0]
@@ -338,7 +347,7 @@ def _cosines(vectors: Vectors, directions: Floats, language: int, slice: int) ->
 class View:
     """The words of one language in one slice, with the methods of gensim's KeyedVectors.
 
-    view = fitted.at(party="D")
+    view = fitted.at({"party": "D"})
     view["health"], view.most_similar("health"), "health" in view
     """
 
@@ -390,7 +399,7 @@ class View:
             Words with their cosines, best first.
 
         Example:
-            fitted.at(party="D").most_similar(["king", "woman"], ["man"])
+            fitted.at({"party": "D"}).most_similar(["king", "woman"], ["man"])
         """
         topn = check_int("topn", topn)
         signed = [(word, 1) for word in self._ids(positive)] + [(word, -1) for word in self._ids(negative)]

@@ -261,7 +261,7 @@ class _Sections:
             columns = {}
             for slice in slices:
                 where = dict(zip(fitted.columns, fitted.rows.slices.keys[slice]))
-                frame = fitted.neighbors(word, NEIGHBORS, language=self.language, **where)
+                frame = fitted.neighbors(word, NEIGHBORS, language=self.language, at=where)
                 uses = int(fitted.counts[index][slice, fitted.id(word, index)])
                 head = f"{names[slice]}{_LINE_BREAK}{uses:,} uses"
                 columns[head] = pd.Series(frame["neighbor"].tolist(), dtype=object)

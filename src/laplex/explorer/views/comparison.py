@@ -39,7 +39,7 @@ def show_contrast() -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="switches"):
         content = st.toggle("Without function words and numbers", True, key="content", bind="query-params")
         most, test = _test_boxes(fitted, column)
-    options: dict[str, Any] = {"language": language, **where}
+    options: dict[str, Any] = {"language": language, "at": where}
     frame, _ = ask(fitted, "contrast", column, ALL_WORDS, min_count=least, **options)
     code = f"frame = {code_of_call('fitted.contrast', column, top=len(frame), min_count=least, **options)}"
     pair, pair_code = _choose_pair(frame, column)
@@ -150,7 +150,7 @@ def show_change() -> None:
         where = address.slice_boxes(fitted, without=[along])
         default = max(choosing.min_count(fitted, along, language), choosing.MIN_COUNT_OF_CHANGE)
         least = address.slider("Used at least … times at both ends", choosing.MIN_COUNTS, default, "min_count", 260)
-    options: dict[str, Any] = {"language": language, **where}
+    options: dict[str, Any] = {"language": language, "at": where}
     frame, code = ask(fitted, "drift", along, top=3 * CHANGED_WORDS, min_count=least, **options)
     frame = frame[choosing.is_content_word(fitted, frame["word"], language)].head(CHANGED_WORDS).reset_index(drop=True)
     if frame.empty:

@@ -36,7 +36,7 @@ def show_dimensions() -> None:
         groups = choosing.group_columns(fitted)[:1]
         where = address.slice_boxes(fitted, without=groups, every=False)
     words = _words_box(fitted, language, [*axis[0], *axis[1]])
-    options: dict[str, Any] = {"language": language, **where}
+    options: dict[str, Any] = {"language": language, "at": where}
     frame, code = ask(fitted, "project", words, axis=axis, **options)
     order = frame.groupby("word", sort=False)["position"].mean().sort_values(ascending=False).index
     frame = frame.set_index("word").loc[order].reset_index()
@@ -76,7 +76,7 @@ def _extremes(fitted: Embeddings, axis: Axis, language: str | None, where: dict[
         return
     text = f"Of {len(frequent):,} frequent words, on average over the groups. Click one to see it."
     showing.section("The most extreme words", text)
-    frame = fitted.project(frequent.tolist(), axis, language=language, **where)
+    frame = fitted.project(frequent.tolist(), axis, language=language, at=where)
     mean = frame.groupby("word", sort=False)["position"].mean().sort_values()
     lists = []
     for pole, ranked in ((axis[0], mean.iloc[::-1]), (axis[1], mean)):
@@ -119,7 +119,7 @@ def show_map() -> None:
     if column:
         text = "A word has a dot at each value; its size is the frequency there. Long lines: used differently."
         showing.explain(text)
-    options: dict[str, Any] = {"color": color, "language": language, **where}
+    options: dict[str, Any] = {"color": color, "language": language, "at": where}
     chart = plots.map(fitted, words, **MAP_SIZE, **options)
     with st.container(key="atlas"):
         showing.chart(chart, "A map of words")
@@ -151,5 +151,5 @@ def frequent_words(fitted: Embeddings, top: int, language: str | None, where: di
 
 def words_near(fitted: Embeddings, word: str, top: int, language: str | None, where: dict[str, Any]) -> list[str]:
     """A word and its neighbors, the nearest of each slice first."""
-    frame = fitted.neighbors(word, top, language=language, **where).sort_values("rank", kind="stable")
+    frame = fitted.neighbors(word, top, language=language, at=where).sort_values("rank", kind="stable")
     return list(dict.fromkeys([word, *frame["neighbor"]]))[: top + 1]

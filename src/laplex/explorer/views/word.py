@@ -47,7 +47,7 @@ def show() -> None:
 
 
 def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], k: int) -> None:
-    frame, code = ask(fitted, "neighbors", word, k=k, language=language, **where)
+    frame, code = ask(fitted, "neighbors", word, k=k, language=language, at=where)
     showing.section(f"Words used like “{word}”")
     slices = fitted.chosen(where)
     if len(slices) > MAX_LISTS:
@@ -212,10 +212,10 @@ def _prior(fitted: Embeddings, word: str, language: str | None, where: dict[str,
         return
     with box:
         try:
-            chart = plots.graph(fitted, word, language=language, **where)
+            chart = plots.graph(fitted, word, language=language, at=where)
             showing.chart(chart, f"{word} in the graph of the prior")
             st.caption("Vectors that the prior assumes to be alike. The wider a line, the stronger the assumption.")
-            call = code_of_call("lx.plots.graph", CodeName("fitted"), word, language=language, **where)
+            call = code_of_call("lx.plots.graph", CodeName("fitted"), word, language=language, at=where)
             showing.download(chart.frame, f"graph {word}", f"frame = {call}.frame", key="edges")
         except LaplexError as error:
             st.caption(showing.escape_markdown(str(error)))
@@ -230,7 +230,7 @@ def show_languages() -> None:
         target = str(address.select("To", [name for name in fitted.languages if name != language], "to"))
         word = address.word_box(fitted, language, key="said")
         where = address.slice_boxes(fitted, every=False)
-    frame = translate(fitted, word, language, target, BEST_WORDS, **where)
+    frame = translate(fitted, word, language, target, BEST_WORDS, at=where)
     left, right = st.columns([6, 5], gap="large")
     with left:
         showing.section(
@@ -240,7 +240,7 @@ def show_languages() -> None:
         )
         labels = {"neighbor": target, "csls": "CSLS", "similarity": "cosine"}
         showing.table(frame.drop(columns=[*fitted.columns, "word"]), height=TABLE_HEIGHT, **labels)
-        call = code_of_call("translate", CodeName("fitted"), word, language, target, k=BEST_WORDS, **where)
+        call = code_of_call("translate", CodeName("fitted"), word, language, target, k=BEST_WORDS, at=where)
         code = f"from laplex.questions.similarity import translate\n\nframe = {call}"
         showing.download(frame, f"translations {word}", code, key="said")
     with right:
@@ -253,7 +253,7 @@ def _surroundings(fitted: Embeddings, words: dict[str, str], where: dict[str, An
     languages = list(words)
     frames, lists, calls = [], [], []
     for language, word in words.items():
-        frame, call = ask(fitted, "neighbors", word, k=BEST_WORDS, language=language, **where)
+        frame, call = ask(fitted, "neighbors", word, k=BEST_WORDS, language=language, at=where)
         frames.append(frame.assign(language=language))
         lists.append(showing.word_list(word, showing.similar_words(frame), language, language))
         calls.append(call)
