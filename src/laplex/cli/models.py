@@ -223,8 +223,8 @@ def trajectory(
 def project(
     model: SavedModel,
     words: Words,
-    plus: Annotated[list[str], Option(help="A word of the positive pole (1); may be repeated.")],
-    minus: Annotated[list[str], Option(help="A word of the negative pole (−1); may be repeated.")],
+    plus: Annotated[list[str], Option(help="A word of the positive pole; may be repeated.")],
+    minus: Annotated[list[str], Option(help="A word of the negative pole; may be repeated.")],
     across: Annotated[str | None, Option(help="A column: show the differences between its values.")] = None,
     interval: Interval = None,
     cluster: Cluster = None,

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from laplex.questions.answers import provide
 
 if TYPE_CHECKING:
+    from laplex.inference.associations import association, project
     from laplex.inference.conditional import joined_words
     from laplex.inference.contexts import pooled
-    from laplex.inference.cosines import neighbors, project, similarity
+    from laplex.inference.cosines import neighbors, similarity, trajectory
     from laplex.inference.differences import contrast, distance, drift
     from laplex.inference.explanations import Explanation, explain, passages
     from laplex.inference.posteriors import Joint, Posterior, posterior
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "conditional": ["joined_words"],
     "contexts": ["pooled"],
-    "cosines": ["neighbors", "project", "similarity"],
+    "associations": ["association", "project"],
+    "cosines": ["neighbors", "similarity", "trajectory"],
     "differences": ["contrast", "distance", "drift"],
     "explanations": ["Explanation", "explain", "passages"],
     "posteriors": ["Joint", "Posterior", "posterior"],
@@ -41,7 +43,7 @@ __all__ = [
     "neighbors",
     "pooled",
 ]
-__all__ += ["explain", "passages", "posterior", "project", "similarity"]
+__all__ += ["association", "explain", "passages", "posterior", "project", "similarity", "trajectory"]
 
 
 def __getattr__(name: str) -> Any:

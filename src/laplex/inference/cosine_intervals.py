@@ -50,12 +50,12 @@ class Interval(NamedTuple):
     def of(cls, found: Estimate | None, share: float, least: float = -np.inf, most: float = np.inf) -> Interval:
         """The interval that holds a share of other samples, within bounds; NaN if nothing was found."""
         if found is None or not np.isfinite(found.value):
-            return cls(*[float("nan")] * 4)
+            return cls(np.nan, np.nan, np.nan, np.nan)
         error, freedom = found.standard_error, found.freedom
         width = float(stats.t.ppf(0.5 + share / 2, max(freedom, 1.0))) * error
-        ends = np.clip([found.value, found.value - width, found.value + width], least, most).tolist()
+        value, lower, upper = np.clip([found.value, found.value - width, found.value + width], least, most).tolist()
         p = 2 * stats.t.sf(abs(found.value) / error, max(freedom, 1.0)) if error > 0 else float("nan")
-        return cls(*ends, float(p))
+        return cls(value, lower, upper, float(p))
 
 
 class CosineIntervals:
@@ -160,12 +160,8 @@ class ComparedValues:
 
     def difference(self, found: Sequence[Estimate | None], compared: Comparison) -> Estimate | None:
         """The difference of a number that is known at each value, from the mean of the others that have it."""
-        one, others = found[compared.value], [found[i] for i in compared.others]
-        known = [other for other in others if other is not None]
-        if one is None or not known:
-            return None
-        value = one.value - float(np.mean([other.value for other in known]))
-        return Estimate(value, one.influence - np.mean([other.influence for other in known], axis=0))
+        one, rest = found[compared.value], mean_of([found[i] for i in compared.others])
+        return None if one is None or rest is None else one.minus(rest)
 
     def row(self, found: Sequence[Estimate | None], compared: Comparison, words: Sequence[int]) -> dict[str, Any]:
         """The row of a comparison; the text is that of the rarest of the words on either side."""
@@ -189,6 +185,15 @@ def sliced(free: Embeddings, tokens: Tokens, slices: Slices) -> Embeddings:
     counts = [tokens.counts(slices, language) for language in range(len(rows.vocabularies))]
     slot = np.arange(len(theta), dtype=np.int32)
     return Embeddings(rows, theta, slot, counts, graph, free.settings, [])
+
+
+def mean_of(found: Sequence[Estimate | None]) -> Estimate | None:
+    """The mean of the estimates that there are."""
+    known = [some for some in found if some is not None]
+    if not known:
+        return None
+    influence = np.array([some.influence for some in known])
+    return Estimate(float(np.mean([some.value for some in known])), np.asarray(influence.mean(0)))
 
 
 def finish(rows: Sequence[Mapping[str, Any]], level: float) -> pd.DataFrame:

@@ -41,7 +41,7 @@ class CoupledSystem:
 
     def multiply(self, x: Floats) -> Floats:
         """(n, C, D) H x."""
-        return np.matmul(x, self.curvature) + np.tensordot(self.precision, x, 1)
+        return np.asarray(np.matmul(x, self.curvature) + np.tensordot(self.precision, x, 1))
 
     def _precondition(self, x: Floats) -> Floats:
         rotated = np.tensordot(self._left.T, x @ self._right, 1) / self._scale

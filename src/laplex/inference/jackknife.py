@@ -95,6 +95,10 @@ class Estimate(NamedTuple):
     value: float
     influence: Floats
 
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference of two numbers."""
+        return Estimate(self.value - other.value, self.influence - other.influence)
+
     @property
     def standard_error(self) -> float:
         """The root of the sum of the squared influences."""

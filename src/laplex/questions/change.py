@@ -19,7 +19,8 @@ from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors
 from laplex.questions.answers import Answers, Rank, in_order_of_words, is_inference, slice_values, tested_words
 from laplex.questions.contrast import Comparison, Measure, check_plain_distance, matched_slices, slice_distances
-from laplex.questions.cosine import cosines, directions, nearest
+from laplex.questions.cosine import cosines, directions, nearest, slices_with, used
+from laplex.questions.positions import MIN_USES
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
@@ -123,13 +124,15 @@ class Changes(Answers):
         language: str | None = None,
         at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """How similar a word is, along an ordered column, to what it was at the first value, and its neighbors.
+        """How similar a word is, along an ordered column, to what it was at first, and its neighbors.
+
+        Slices without the word are left out, and the first or last one needs a few uses of it.
 
         Args:
             word: A word.
             along: The column; it may be left out if only one has an order.
             to: Other words to compare it with, in the same slice, instead of with itself.
-            reference: Compare the word with itself at the "first" or at the "last" value.
+            reference: Compare the word with itself at the "first" or at the "last" value that has a few uses of it.
             k: The number of neighbors to list.
             language: The language, if there are several.
             at: Values of other columns that the vectors vary by; without any, all slices.
@@ -149,14 +152,14 @@ class Changes(Answers):
         others = [number] if to is None else self.ids(to, index)
         names = self.rows.vocabularies[index].words
         records = []
-        paths = [list(path.values()) for path in matched_slices(self, column, at)]
+        paths = paths_with(self, column, number, index, at)
         total = sum(map(len, paths))
         with bar("neighbors") as progress:
             for path in paths:
-                start = path[0 if reference == "first" else -1]
+                start = reference_slice(self, number, index, path if reference == "first" else path[::-1])
                 for place in path:
                     here = directions(self, [number], index, place)
-                    near = ", ".join(names[i] for i in nearest(cosines(self, here, index, place)[0], k, [number]))
+                    near = ", ".join(names[i] for i in neighbors_in(self, number, index, place, k))
                     count = int(self.counts[index][place, number])
                     for other in others:
                         there = directions(self, [other], index, start if other == number else place)
@@ -166,6 +169,31 @@ class Changes(Answers):
                     progress.update(len(records) / len(others) / total)
         table = pd.DataFrame(records)
         return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)
+
+
+def paths_with(
+    vectors: Vectors, column: str, word: int, language: int, at: Mapping[str, Any] | None
+) -> list[list[int]]:
+    """The slices along a column, for each combination of other values, in which a word is used."""
+    paths = [list(path.values()) for path in matched_slices(vectors, column, at)]
+    kept = {*slices_with(vectors, [word], language, [slice for path in paths for slice in path])}
+    return [path for path in ([slice for slice in path if slice in kept] for path in paths) if path]
+
+
+def reference_slice(vectors: Vectors, word: int, language: int, path: Sequence[int], min_uses: int = MIN_USES) -> int:
+    """The first slice of a path with enough uses of a word; if there is none, that with most."""
+    for slice in path:
+        if (known := used(vectors, language, slice, min_uses)) is None or known[word]:
+            return slice
+    return max(path, key=lambda slice: int(vectors.counts[language][slice, word]))
+
+
+def neighbors_in(vectors: Vectors, word: int, language: int, slice: int, k: int) -> list[int]:
+    """The k words most similar to a word among those that are used in a slice."""
+    here = directions(vectors, [word], language, slice)
+    candidates = used(vectors, language, slice, MIN_USES)
+    found: list[int] = nearest(cosines(vectors, here, language, slice)[0], k, [word], candidates).tolist()
+    return found
 
 
 def ordered_column(vectors: Vectors, column: str | None = None) -> str:

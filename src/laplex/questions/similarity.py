@@ -1,15 +1,12 @@
 """Similar words within slices: neighbors, similarity of two words, translations, and positions between two poles.
 
-All are cosines, computed in each slice by itself. The position of a word on the axis between two poles is
-
-    axis = u / ‖u‖,  u = mean of the first pole − mean of the second,  position = cosine of the word with the axis,
-
-where the vectors of the poles' words have length one. V words, D dimensions, n candidates.
+All are cosines, computed in each slice by itself, among words that are used there. V words, D dimensions, n candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -18,12 +15,23 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors, as_list
-from laplex.questions.answers import Answers, in_order_of_words, is_inference, slice_values
-from laplex.questions.cosine import By, Floats, context_products, cosines, directions, nearest, normalize, top_k
+from laplex.questions.answers import Answers, is_inference, provided, slice_values
+from laplex.questions.cosine import (
+    By,
+    Floats,
+    context_products,
+    cosines,
+    directions,
+    nearest,
+    normalize,
+    slices_with,
+    top_k,
+    used,
+)
+from laplex.questions.positions import MIN_USES, Pole, positions
 from laplex.runtime.display import say
 from laplex.text.tokens import Tokens
 
-Pole = str | Sequence[str]
 CSLS_NEIGHBORS = 10  # words over which CSLS takes the mean cosine of a word
 WORDS_FOR_BOUND = 32  # neighbors of the word to translate, by which candidates are bounded
 CANDIDATES_PER_BATCH = 32
@@ -64,6 +72,7 @@ class Similarities(Answers):
         min_clusters: int | None = None,
         min_count: int = 100,
         tokens: Tokens | None = None,
+        min_uses: int = MIN_USES,
         at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """The k words most similar to a word by the cosine, in one slice or in several side by side.
@@ -81,6 +90,8 @@ class Similarities(Answers):
             min_clusters: With an interval: the number of clusters that must use a word.
             min_count: With an interval: how often a word must occur.
             tokens: The text, if that of the model has moved.
+            min_uses: How often a word must be used in a slice to be a neighbor there. Slices in which the word itself
+                has no use are left out.
             at: Values of columns that the vectors vary by; without any, all slices.
 
         Returns:
@@ -96,8 +107,10 @@ class Similarities(Answers):
             if len(as_list(word)) != 1:
                 raise InputError("intervals are of the neighbors of one word: name it")
             options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("neighbors", interval, as_list(word)[0], k, language=language, at=at, **options)
-        k = check_int("k", k)
+            return self._ask("neighbors", options | {"interval": interval, "language": language})(
+                as_list(word)[0], k, at=at, min_uses=min_uses
+            )
+        k, min_uses = check_int("k", k), check_int("min_uses", min_uses, 0)
         plus, minus = [*as_list(word), *as_list(positive)], as_list(negative)
         if not plus and not minus:
             raise InputError(
@@ -111,13 +124,16 @@ class Similarities(Answers):
         signed = [(self.id(name, source), 1) for name in plus] + [(self.id(name, source), -1) for name in minus]
         label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
         places = _slices(self, by, at)
+        if by != "contexts":
+            places = slices_with(self, [i for i, _ in signed], source, self.chosen(at))
         queries = np.stack([mean_direction(self, signed, source, place, by) for place in places])
         _check_directions(label, queries)
         context_parts = context_products(self, queries, target) if by == "both" else [None] * len(places)
         records: list[dict[str, Any]] = []
         for place, query, context_part in zip(places, queries, context_parts):
             similarity = cosines(self, query[None], target, place, by, context_part)[0]
-            ids = nearest(similarity, k, [i for i, _ in signed] if source == target else ())
+            known = [i for i, _ in signed] if source == target else ()
+            ids = nearest(similarity, k, known, used(self, target, place, min_uses))
             counts = self.counts[target].sum(0) if place is None else self.counts[target][place]
             values = {} if place is None else slice_values(self, place)
             records += [
@@ -165,12 +181,13 @@ class Similarities(Answers):
         if is_inference(interval, cluster):
             _check_words_only("words", to_language)
             options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("similarity", interval, one, two, language=language, at=at, **options)
+            return self._ask("similarity", options | {"interval": interval, "language": language})(one, two, at=at)
         first = self.language(language)
         second = first if to_language is None else self.language(to_language)
         a, b = self.id(one, first), self.id(two, second)
         records = []
-        for place in self.chosen(at):
+        places = slices_with(self, [a], first, self.chosen(at))
+        for place in slices_with(self, [b], second, places):
             cosine = float(directions(self, [a], first, place)[0] @ directions(self, [b], second, place)[0])
             found = {"similarity": float(np.clip(cosine, -1.0, 1.0)), "count": int(self.counts[first][place, a])}
             found["count_other"] = int(self.counts[second][place, b])
@@ -192,7 +209,9 @@ class Similarities(Answers):
         language: str | None = None,
         at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """The position of words, from −1 to 1, on the axis from the words of the second pole to those of the first.
+        """The position of words on the axis from the words of the second pole to those of the first.
+
+        Positions are in standard deviations from the mean of the words that are used in the slice.
 
         Args:
             words: A word, or several.
@@ -207,7 +226,8 @@ class Similarities(Answers):
             at: Values of columns that the vectors vary by; without any, all slices.
 
         Returns:
-            Word, slice, position and count; with `interval` also the interval, with `across` the difference.
+            Word, slice, position and uses; with `interval` estimate and interval, with `across` the difference. In
+            `frame.attrs["poles"]` is how often the words of the poles are used.
 
         Example:
             fitted.project(["opera", "boxing"], axis=(["rich", "wealthy"], ["poor"]))
@@ -215,18 +235,17 @@ class Similarities(Answers):
         """
         if is_inference(interval, cluster, across):
             options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("project", interval, words, axis, across=across, language=language, at=at, **options)
-        index = self.language(language)
-        ids = self.ids(words, index)
-        names = [self.rows.vocabularies[index].words[i] for i in ids]
-        poles = _poles(self, axis, index)
-        frames = []
-        for place in self.chosen(at):
-            first, second = (directions(self, pole, index, place).mean(0) for pole in poles)
-            position = np.clip(directions(self, ids, index, place) @ normalize(first - second), -1.0, 1.0)
-            found = {"position": position, "count": self.counts[index][place, ids]}
-            frames.append(pd.DataFrame({"word": names, **slice_values(self, place), **found}))
-        return in_order_of_words(frames)
+            return self._ask("project", options | {"interval": interval, "language": language})(
+                words, axis, across=across, at=at
+            )
+        return positions(self, words, axis, language=language, at=at)
+
+    def _ask(self, question: str, options: Mapping[str, Any]) -> Callable[..., pd.DataFrame]:
+        """The function of `laplex.inference` that answers, with its options."""
+        given = {name: value for name, value in options.items() if name != "interval" or value is not None}
+        kind: Any = provided("Options")
+        shared = kind.of(given, self.columns)
+        return partial(provided(question), self, options=shared)
 
 
 def mean_direction(
@@ -236,17 +255,6 @@ def mean_direction(
     ids, signs = zip(*signed)
     total: Floats = np.array(signs, np.float32) @ directions(vectors, ids, language, slice, by)
     return normalize(total)
-
-
-def _poles(vectors: Vectors, axis: tuple[Pole, Pole], language: int) -> tuple[list[int], list[int]]:
-    if isinstance(axis, str) or len(axis) != 2:
-        raise InputError('an axis has two poles: write axis=(["rich", "wealthy"], ["poor"])')
-    if any(len(pole) == 0 for pole in axis):
-        raise InputError("a pole of the axis is empty: name at least one word for each")
-    first, second = (vectors.ids(pole, language) for pole in axis)
-    if both := [vectors.rows.vocabularies[language].words[i] for i in first if i in second]:
-        raise InputError(f"{quote(both)} is at both poles of the axis: it can be at one only")
-    return first, second
 
 
 def _slices(vectors: Vectors, by: By, at: Mapping[str, Any] | None) -> Sequence[int | None]:
