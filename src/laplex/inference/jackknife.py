@@ -26,7 +26,14 @@ from scipy.special import expit
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
-from laplex.inference.conditional import CURVATURE_CONTEXTS, BlockContexts, Maximum, find_maxima, make_blocks
+from laplex.inference.conditional import (
+    CURVATURE_CONTEXTS,
+    BlockContexts,
+    Maximum,
+    find_maxima,
+    make_blocks,
+    weigh_background,
+)
 from laplex.inference.statistics import ContextReader, Contexts, starts_of
 from laplex.inference.units import Floats, Ints, Options
 from laplex.model.likelihoods import Likelihood
@@ -140,12 +147,14 @@ class _Jackknife:
         by_word = zip(words, map(self._join_units, self.reader.contexts(words)))
         occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
         background = self._join_units(_thin(self.reader.background))
+        background = weigh_background(self.fitted, self.language, background)
         text = BlockContexts(occurrences, background, {word: float(self.reader.negatives[word]) for word in words})
         for first in range(0, len(blocks), BLOCKS_PER_TILE):
             for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
                 influence = self._influence(maximum, occurrences, background)
-                place = maximum.block.place[0]
-                yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
+                block, place = maximum.block, maximum.block.place[0]
+                found = block.with_absent(maximum.point)[place], block.with_absent(influence)[place]
+                yield block.words[0], JackknifeVectors(*found)
 
     def _join_units(self, parts: Sequence[Contexts]) -> list[_SliceContexts]:
         """The contexts of each slice, from those of each unit."""
