@@ -49,10 +49,11 @@ of words that the first or the last slice lacks, and the share of these among th
 slices are farthest apart. Words used 20 times or more in a slice: the overlap of the 10 nearest neighbors (used there)
 between seeds, and Spearman's correlation with WordSim-353. Seconds are those of the processor.
 
-"kept" predicts held-out text better where many words are absent, by no more than frequency: that a word is absent from
-a slice says that it is rare there and around it. Without frequency the two are level, and so are the neighbors of
-words that are used, and speed. "kept" remains the default, and answers leave out words that a slice does not
-contain."""
+"kept" predicts held-out text slightly better where many words are absent, by frequency alone: that a word is absent
+from a slice says that it is rare there and around it. Without frequency the two are level, and so are the neighbors of
+words that are used, and speed; "filled" takes less memory, and its vectors of absent words are those of the word
+elsewhere. "kept" remains the default, since "filled" is not level in held-out likelihood and does not go with every
+prior and engine. With "kept", bare distances single out words that a slice lacks: take `min_count` or tests."""
 ABSENT = ("kept", "filled")
 POSITIONS_PER_SLICE = 500  # of held-out text
 MIN_USES = 20  # in a slice, of words whose neighbors are compared

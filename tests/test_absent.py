@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
+from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 
 import engine_runs
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 import small
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import laplex as lx
 from laplex.engines import reference
@@ -31,7 +35,7 @@ from laplex.model.absent import (
     path_order,
 )
 from laplex.model.likelihoods import Likelihood
-from laplex.model.objective import log_posterior
+from laplex.model.objective import log_posterior, slice_texts
 from laplex.model.priors.prior import WordPrior
 from laplex.model.problem import make_problem
 from laplex.model.rows import Rows
@@ -232,6 +236,27 @@ def test_negatives_are_words_of_the_slice(texts):
         words = where.words(0, slice)
         own = filled.noise * filled.present[words.start : words.stop]
         np.testing.assert_allclose(drawn[words.start : words.stop], own / own.sum(), atol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_absent_words_that_are_kept_are_where_the_posterior_is_highest(lacking, likelihood):
+    """They are drawn as negatives alone, and take all of their prior there: nothing but the posterior moves them."""
+    problem = small.problem(lacking, lx.Ridge(0.5) + lx.Chain("year", 4.0), ["year"], likelihood=likelihood)
+    absent = parts(small.problem(lacking, lx.Ridge(0.5) + lx.Chain("year", 4.0), ["year"], absent="filled"))[1]
+    found = engine_runs.run_cpu(problem, 150, piece=100).astype(np.float64)
+    texts = list(slice_texts(problem))
+
+    def minus(flat):
+        theta = found.copy()
+        theta[absent] = flat.reshape(len(absent), -1)
+        value, gradient = log_posterior(problem, theta, texts)
+        return -value, -gradient[absent].reshape(-1)
+
+    best = minimize(minus, found[absent].reshape(-1), jac=True, method="L-BFGS-B").x.reshape(len(absent), -1)
+    start = engine_runs.vectors(problem, State.initial(problem, 1))[absent]
+    assert len(absent) > 10
+    assert np.linalg.norm(found[absent] - best) < 0.1 * np.linalg.norm(best)
+    assert np.linalg.norm(start - best) > 0.5 * np.linalg.norm(best)
 
 
 # What a fitted model says
@@ -570,3 +595,20 @@ def test_stability_fits_it_again(texts):
     np.testing.assert_allclose(same.graph.weight, fitted.graph.weight, rtol=1e-9)
     np.testing.assert_allclose(same.theta, fitted.theta, atol=1e-3)
     assert np.abs(other.theta - fitted.theta).max() > 1e-2
+
+
+# The benchmark that decided what the default is
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_the_benchmark_tells_both_apart(likelihood, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    benchmark = importlib.import_module("absent")
+    data = benchmark.DATA["sotu"]
+    arguments = Namespace(min_count=20, seeds=[1, 2], dimensions=6, epochs=2)
+    table = benchmark.measure(data, data.read(None, 1_500), likelihood, arguments).set_index("absent=")
+    assert list(table.index) == ["kept", "filled"]
+    assert (table["log P(w)"] < 0).all()
+    assert table["overlap"].between(0, 1).all()
+    assert table.loc["filled", "cosine with nearest"] > table.loc["kept", "cosine with nearest"]
+    assert table.loc["filled", "MB"] < table.loc["kept", "MB"]
