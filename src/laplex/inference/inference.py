@@ -28,7 +28,7 @@ from laplex.inference.units import Options, gather, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
-from laplex.questions.change import distances_along
+from laplex.questions.change import distances_along, ordered_column
 from laplex.questions.contrast import by_distance, distances_between
 from laplex.runtime.display import say
 
@@ -122,6 +122,8 @@ class Inference(CosineQuestions):
         Example:
             fitted.inference(unit="president").drift("period")
         """
+        if column in self.fitted.columns:
+            ordered_column(self.fitted, column)
         if not test:
             return by_distance(distances_along(self.fitted, *self._bare(column, words), at or {}))
         return self._answer(Asked("drift", column, at=_pairs(at)), words)
@@ -281,7 +283,10 @@ class Inference(CosineQuestions):
     def _test(self, asked: Asked, words: Sequence[str] | None) -> Findings:
         """Read the text, and test the words, or all that are frequent enough."""
         fitted, column = self.fitted, asked.column
-        tokens, language = tokens_of(fitted, self.tokens), fitted.language(self.language)
+        try:
+            tokens, language = tokens_of(fitted, self.tokens), fitted.language(self.language)
+        except InputError as error:
+            raise InputError(f"{error}; test=False (--no-test) compares the fitted vectors alone") from None
         options = self.with_unit(tokens, [column])
         units = gather(tokens, column, options.unit, language, dict(asked.at))
         if asked.question == "drift":
