@@ -151,6 +151,50 @@ def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Calla
         draw(frame).save(plot)
 
 
+def answer_findings(
+    frame: pd.DataFrame, top: int, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]
+) -> None:
+    """The same for a table of findings, of which the first `top` rows are printed and drawn, and all are written."""
+    if "holds" in frame:
+        show_frame(readable(frame.head(top)))
+    else:
+        show_frame(frame.head(top))
+    if csv is not None:
+        write_csv(frame, csv)
+    if plot is not None:
+        draw(frame.head(top)).save(plot)
+
+
+def readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Findings as text that fits a terminal: intervals beside estimates, and both sides in one column."""
+    pairs = zip(frame["estimate"], frame["lower"], frame["upper"])
+    sizes = ["" if pd.isna(size) else f"{size:.2f} ({one:.2f} to {two:.2f})" for size, one, two in pairs]
+    shown = frame.assign(estimate=sizes, p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
+    shown["p_adjusted"] = ["" if pd.isna(p) else f"{p:.2g}" for p in frame["p_adjusted"]]
+    for name in ("uses", "units"):
+        shown[name] = ["" if pd.isna(a) else f"{a:,} / {b:,}" for a, b in zip(frame[name], frame[f"{name}_against"])]
+    names = {"p_adjusted": "p adjusted", "context": "used with", "context_against": "against: used with"}
+    hidden = ["lower", "upper", "uses_against", "units_against", "permutations"]
+    sides = frame[["value", "against"]].drop_duplicates()
+    if len(sides) == 1:
+        value, against = sides.iloc[0]
+        names |= {"context": f"{value}: used with", "context_against": f"{against}: used with"}
+        hidden += ["value", "against"]
+    elif sides["against"].nunique() == 1:
+        names |= {"value": f"against {sides['against'].iloc[0]}"}
+        hidden += ["against"]
+    return shown.drop(columns=[name for name in hidden if name in shown]).rename(columns=names)
+
+
+def p_values(frame: pd.DataFrame) -> list[str]:
+    """p-values as text; the smallest that the permutations allow as "< 0.001"."""
+    texts = []
+    for p, draws in zip(frame["p"], frame["permutations"] if "permutations" in frame else [0] * len(frame)):
+        floor = 1 / (draws + 1) if draws else 0.0
+        texts.append("" if pd.isna(p) else f"< {floor:.1g}" if p <= floor else f"{p:.2g}")
+    return texts
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table atomically, with an apostrophe before words that a spreadsheet would run as a formula."""
     with atomic.replacing(path) as file:

@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, show
+from laplex.cli.app import Csv, Plot, Quiet, answer, command, p_values, show
 from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, Unit, show_summary
 from laplex.errors import InputError
 from laplex.fitting.estimation import DivergedError
 from laplex.fitting.grid import Values
-from laplex.inference.findings import find_changes
 from laplex.model import likelihoods
 from laplex.runtime.distributed import communicator
 from laplex.text.tokens import Tokens
@@ -146,6 +145,9 @@ def fit(
     merge_tokens: Annotated[
         int, Option(help="With several processes: tokens that each reads before their vectors are merged.")
     ] = 1_000_000,
+    tests: Annotated[
+        bool, Option(help="Test all words for each column of groups and periods, and keep what is found.")
+    ] = True,
     inference: Annotated[
         Literal["map", "variational"], Option(help="Estimate the posterior mode, or also standard deviations.")
     ] = "map",
@@ -168,7 +170,7 @@ def fit(
         rotate="auto" if rotate is None else rotate, **{name: options[name] for name in TRAINING_OPTIONS}
     )
     try:
-        fitted = lx.fit(model, tokens, training, quiet=quiet)
+        fitted = lx.fit(model, tokens, training, tests=tests, quiet=quiet)
     except DivergedError as error:
         if error.last_good is not None and is_first_rank:
             error.last_good.save(out)
@@ -257,32 +259,27 @@ def demo(
     fitted = lx.fit(model, corpus, min_count=10, epochs=10, quiet=quiet)
     fitted.save(out)
     show(f"{fitted!r}, saved in {out}")
-    _show_changes(fitted, "period", "president", quiet)
+    _show_changes(fitted, "period", quiet)
     page = out.with_suffix(".html")
     lx.report(fitted, page, title="State of the Union", quiet=quiet)
     show(f"\nA report is in {page}. To look around: laplex explore {out}")
 
 
-def _show_changes(fitted: lx.Embeddings, column: str, unit: str, quiet: bool) -> None:
+def _show_changes(fitted: lx.Embeddings, column: str, quiet: bool) -> None:
     """The five surest changes of use, each with what the word is found with, and a passage of either half."""
-    options = lx.inference.Options(cluster=unit, min_clusters=5, quiet=quiet)
-    ignored = lx.lexicons.stop_words("en")
-    found = find_changes(fitted, column, options, ignored).table(interval=options.interval, level=0.1, exclude=ignored)
-    show(
-        f"\n{int(found['holds'].sum()):,} of {len(found):,} words that enough {unit}s use have changed their contexts "
-        "(about 10% of these may be chance). The five largest changes that are sure:"
-    )
+    inference = fitted.inference(quiet=quiet)
+    found = inference.drift(column)
+    show(f"\n{found.attrs['summary']}. The five largest changes that are sure:")
     shown = found[found["holds"] & (found["context"] != "") & (found["context_against"] != "")].head(5)
-    for number, row in enumerate(shown.to_dict("records"), 1):
-        explained = fitted.explain(str(row["word"]), column, cluster=unit, passages=1, quiet=True)
+    for number, (p, row) in enumerate(zip(p_values(shown), shown.to_dict("records")), 1):
+        explained = fitted.inference(quiet=True).explain(str(row["word"]), column, passages=1)
         size = f"{row['estimate']:.1f} ({row['lower']:.1f} to {row['upper']:.1f})"
-        least = 1 / (row["permutations"] + 1)
-        p = f"p < {least:.2g}" if row["p"] <= least else f"p = {row['p']:.2g}"
-        users = f"{row['units']} and {row['units_against']} {unit}s"
-        show(f"\n{number}. {row['word']}: {size}, {p}, adjusted {row['p_adjusted']:.2g}, {users}")
+        p = p if p.startswith("<") else f"= {p}"
+        users = f"{row['units']} and {row['units_against']} presidents"
+        show(f"\n{number}. {row['word']}: {size}, p {p}, adjusted {row['p_adjusted']:.2g}, {users}")
         for side, context in zip(explained.values, (row["context"], row["context_against"])):
             show(f"   {side}, with: {context}")
             mine = explained.passages[explained.passages["value"] == side]
             for passage in mine.to_dict("records"):
                 text = f"… {passage['before']}{passage['word']}{passage['after']} …"
-                show(f"      “{text}” ({passage[unit]}, {passage['year']})")
+                show(f"      “{text}” ({passage['president']}, {passage['year']})")

@@ -7,7 +7,6 @@ unknown options and `split_options` sorts them: laplex neighbors MODEL health --
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,7 @@ import pandas as pd
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame, write_csv
+from laplex.cli.app import Csv, Plot, Quiet, answer, answer_findings, command, show, show_frame, write_csv
 from laplex.errors import InputError
 from laplex.explorer.launching import PORT
 from laplex.fitting.stability import refitted
@@ -27,146 +26,195 @@ Slice = Annotated[list[str] | None, Argument(metavar="[--COLUMN VALUE]…", help
 Column = Annotated[str, Argument(help="A column that the vectors vary by.")]
 Vectors = Annotated[Literal["words", "contexts", "both"], Option(help="Use word vectors, context vectors, or both.")]
 Language = Annotated[str | None, Option("--language", help="The language of the words, if there are several.")]
-Measure = Annotated[Literal["euclidean", "cosine"], Option(help="The measure of distance between two vectors.")]
-Top = Annotated[int, Option(help="The number of words to show.")]
-Word = Annotated[list[str] | None, Option(help="A word to show instead of the top ones; may be repeated.")]
-MinCount = Annotated[int | None, Option(help="Show only words that occur at least this often at each value.")]
-Interval = Annotated[float | None, Option(help="Add intervals with this coverage in repeated samples, such as 0.9.")]
-Cluster = Annotated[str | None, Option(help="The column of the sampled unit, such as the speaker, for tests.")]
-MinClusters = Annotated[int | None, Option(help="Test only words that at least this many clusters use at each value.")]
-Rank = Annotated[
-    Literal["distance", "evidence"], Option(help="Sort words by distance, or by evidence of a difference.")
-]
+Top = Annotated[int, Option(help="The number of rows to show; a CSV file has all of them.")]
+Word = Annotated[list[str] | None, Option(help="A word to show instead of all; may be repeated.")]
+Test = Annotated[bool, Option("--test/--no-test", help="Test, or show only the bare distances of the vectors.")]
+Intervals = Annotated[bool, Option("--test/--no-test", help="Add intervals, or show the fitted vectors alone.")]
+Across = Annotated[str | None, Option(help="A column: test the differences between its values.")]
+Value = Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")]
 
-HANDLED_HERE = {"model", "words", "word", "value", "slice", "plus", "minus", "to", "csv", "plot"}
+OLD_OPTIONS = {  # of earlier versions, and what to write instead
+    "cluster": "write --unit",
+    "min-clusters": "write --min-units",
+    "rank": "what holds comes first",
+    "joint": "write --against joint",
+    "each": "name a slice, or write laplex distance --along COLUMN",
+    "steps": "write laplex trajectory",
+    "measure": "with --no-test the table has both distances",
+}
 
 
-@command("laplex neighbors speeches.laplex health --party D", column_options=True)
+def inference_options(
+    unit: Annotated[
+        str | None, Option(help="The column that says who was sampled. Default: that of the fit, or documents.")
+    ] = None,
+    interval: Annotated[float, Option(help="The coverage of intervals in repeated samples.")] = 0.9,
+    level: Annotated[float, Option(help="The false discovery rate at which a finding holds.")] = 0.1,
+    min_effect: Annotated[float, Option(help="The smallest size that the lower end of an interval must have.")] = 0.1,
+    min_units: Annotated[int | None, Option(help="The number of units on each side that must use a word.")] = None,
+    min_count: Annotated[int, Option(help="The number of times that a word must occur.")] = 100,
+    function_words: Annotated[bool, Option("--function-words", help="Also list function words.")] = False,
+    permutations: Annotated[
+        int | None, Option(help="Count this many permutations for p-values. Default: 999 to a million, as needed.")
+    ] = None,
+    language: Language = None,
+    threads: Annotated[int | None, Option(help="The number of threads. Default: all cores.")] = None,
+    seed: Annotated[int, Option(help="The random seed of permutations.")] = 1,
+    quiet: Quiet = False,
+) -> dict[str, Any]:
+    """The options that all tests share."""
+    options = locals()
+    return {name: value for name, value in options.items() if name != "function_words"} | {
+        "exclude": () if function_words else None
+    }
+
+
+@command("laplex neighbors speeches.laplex health --party D", column_options=True, shared=inference_options)
 def neighbors(
     model: SavedModel,
     words: Words,
+    *,
     k: Annotated[int, Option("-k", help="The number of nearest neighbors to show.")] = 10,
     by: Vectors = "words",
     negative: Annotated[list[str] | None, Option(help="A word to subtract, for analogies; may be repeated.")] = None,
-    language: Language = None,
     to_language: Annotated[str | None, Option(help="Search for neighbors in this language: translations.")] = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
     """Show the words most similar to a word, or to several words together, in each slice."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
-    answer(lx.load(model).neighbors(chosen, at=where, **options), csv, plot, lx.plots.bars)
+    chosen, at = split_options(words)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.neighbors(chosen, k, negative=negative, by=by, to_language=to_language, at=at, test=test)
+    answer(frame, csv, plot, lx.plots.bars)
 
 
-@command("laplex similarity speeches.laplex tax relief", column_options=True)
+@command("laplex similarity speeches.laplex health insurance --party D", column_options=True, shared=inference_options)
 def similarity(
     model: SavedModel,
     words: Words,
-    language: Language = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    *,
+    across: Across = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the cosine similarity of two words in each slice."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
+    """Show the cosine similarity of two words in each slice, or how it differs between the values of a column."""
+    chosen, at = split_options(words)
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
-    answer(lx.load(model).similarity(chosen[0], chosen[1], at=where, **options), csv, plot, lx.plots.lines)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.similarity(chosen[0], chosen[1], across=across, at=at, test=test)
+    answer(frame, csv, plot, lx.plots.lines if across is None else lx.plots.bars)
 
 
-@command("laplex contrast speeches.laplex party --cluster speaker --rank evidence", column_options=True)
+@command(
+    "laplex association speeches.laplex --targets 'career office' --targets 'home family' "
+    "--attributes 'he man' --attributes 'she woman'",
+    column_options=True,
+    shared=inference_options,
+)
+def association(
+    model: SavedModel,
+    slice: Slice = None,
+    *,
+    targets: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
+    attributes: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
+    across: Across = None,
+    csv: Csv = None,
+    plot: Plot = None,
+    **shared: Any,
+) -> None:
+    """Show how much more one set of words is associated with an attribute than another set is (WEAT)."""
+    inference = lx.load(model).inference(**inference_options(**shared))
+    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in given) for given in (targets, attributes)]
+    frame = inference.association(*sets, across=across, at=only_columns(slice))
+    answer(frame, csv, plot, lx.plots.bars)
+
+
+@command("laplex contrast speeches.laplex party --unit speaker", column_options=True, shared=inference_options)
 def contrast(
     model: SavedModel,
     column: Column,
     slice: Slice = None,
-    top: Top = 15,
+    *,
     word: Word = None,
-    value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")] = None,
-    measure: Measure = "euclidean",
-    min_count: MinCount = None,
-    each: Annotated[bool, Option("--each", help="Show each of the other slices instead of their mean.")] = False,
-    rank: Rank = "distance",
-    interval: Interval = None,
-    cluster: Cluster = None,
-    min_clusters: MinClusters = None,
-    joint: Annotated[bool, Option("--joint", help="Test all values at once instead of each pair.")] = False,
-    permutations: Annotated[int | None, Option(help="Count this many permutations for p-values, such as 999.")] = None,
-    language: Language = None,
+    value: Value = None,
+    against: Annotated[
+        str | None, Option(help="What values are compared with: rest, pairs, joint, or a value.")
+    ] = None,
+    test: Test = True,
+    top: Top = 15,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the words whose vectors differ most between the values of a column."""
-    options = keywords(locals()) | {"at": only_columns(slice)}
-    answer(lx.load(model).contrast(words=word, values=value, **options), csv, plot, lx.plots.bars)
+    """Show the words that are used differently at the values of a column: how much, how surely, and with what words."""
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.contrast(column, word, values=value, against=against, at=only_columns(slice), test=test)
+    answer_findings(frame, top, csv, plot, lx.plots.bars)
 
 
-@command("laplex distance speeches.laplex health relief --across party --along period", column_options=True)
+@command(
+    "laplex distance speeches.laplex health relief --across party --along period",
+    column_options=True,
+    shared=inference_options,
+)
 def distance(
     model: SavedModel,
     words: Words,
+    *,
     across: Annotated[str, Option(help="The column whose values are compared.")],
     along: Annotated[str | None, Option(help="A column, such as the period, to show the distance along.")] = None,
-    measure: Measure = "euclidean",
-    interval: Interval = None,
-    cluster: Cluster = None,
-    min_clusters: MinClusters = None,
-    language: Language = None,
+    test: Test = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the distance between the vectors of a word in different groups, also through time."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
-    draw = lx.plots.lines if along else lx.plots.bars
-    answer(lx.load(model).distance(chosen, at=where, **options), csv, plot, draw)
+    """Show how different words are between the values of a column, also through time."""
+    chosen, at = split_options(words)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.distance(chosen, across, along, at=at, test=test)
+    answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
 
 
-@command("laplex drift speeches.laplex period --party D", column_options=True)
+@command("laplex drift speeches.laplex period --party D", column_options=True, shared=inference_options)
 def drift(
     model: SavedModel,
     column: Column,
     slice: Slice = None,
-    top: Top = 15,
+    *,
     word: Word = None,
-    measure: Measure = "euclidean",
-    min_count: MinCount = None,
-    steps: Annotated[bool, Option("--steps", help="Show each step from one value to the next.")] = False,
-    rank: Rank = "distance",
-    interval: Interval = None,
-    cluster: Cluster = None,
-    min_clusters: MinClusters = None,
-    language: Language = None,
+    test: Test = True,
+    top: Top = 15,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the words that moved most along an ordered column, with their neighbors before and after."""
-    options = keywords(locals()) | {"at": only_columns(slice)}
-    draw = lx.plots.lines if steps else lx.plots.bars
-    answer(lx.load(model).drift(words=word, **options), csv, plot, draw)
+    """Show the words whose use changes along an ordered column: how far, how surely, and from what to what."""
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.drift(column, word, at=only_columns(slice), test=test)
+    answer_findings(frame, top, csv, plot, lx.plots.bars)
 
 
-@command("laplex explain speeches.laplex war party --value D --value R", column_options=True)
+@command("laplex explain speeches.laplex war party --value D --value R", column_options=True, shared=inference_options)
 def explain(
     model: SavedModel,
     word: Annotated[str, Argument(help="The word to explain.")],
     column: Annotated[str, Argument(help="The column whose values are compared.")],
     slice: Slice = None,
-    value: Annotated[list[str] | None, Option(help="A value to compare; repeat it for a second one.")] = None,
+    *,
+    value: Value = None,
     top: Annotated[int, Option(help="The number of context words to show.")] = 15,
     passages: Annotated[int, Option(help="The number of passages to show for each group.")] = 3,
-    interval: Annotated[float, Option(help="The coverage of intervals in repeated samples.")] = 0.9,
-    cluster: Cluster = None,
-    language: Language = None,
     csv: Csv = None,
+    **shared: Any,
 ) -> None:
     """Show which context words and passages make a word differ between two groups."""
-    options = {"interval": interval, "cluster": cluster, "language": language}
-    found = lx.load(model).explain(word, column, values=value, at=only_columns(slice), passages=passages, **options)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    found = inference.explain(word, column, values=value, at=only_columns(slice), passages=passages)
     show_frame(found.context.head(top))
     show_passages(found.passages)
     if csv is not None:
@@ -182,10 +230,10 @@ def passages(
     csv: Csv = None,
 ) -> None:
     """Show typical passages with a word, in the original text."""
-    chosen, where = split_options(words)
+    chosen, at = split_options(words)
     if len(chosen) != 1:
         raise InputError(f"passages takes one word, not {len(chosen)}")
-    frame = lx.load(model).passages(chosen[0], at=where, top=top, language=language)
+    frame = lx.load(model).inference(language=language).passages(chosen[0], at=at, top=top)
     show_passages(frame)
     if csv is not None:
         write_csv(frame, csv)
@@ -199,44 +247,50 @@ def show_passages(frame: pd.DataFrame) -> None:
         show(f"{label}… {row['before']}{row['word']}{row['after']} … ({', '.join(metadata)})")
 
 
-@command("laplex trajectory speeches.laplex health --to tax", column_options=True)
+@command("laplex trajectory speeches.laplex health --to tax", column_options=True, shared=inference_options)
 def trajectory(
     model: SavedModel,
     words: Words,
+    *,
     to: Annotated[list[str] | None, Option(help="A word to compare with; may be repeated. Default: itself.")] = None,
     along: Annotated[str | None, Option(help="The ordered column to follow, if there are several.")] = None,
-    language: Language = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
     """Show what a word was similar to through time; the chart shows its path among its neighbors."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
+    chosen, at = split_options(words)
     if len(chosen) != 1:
         raise InputError(f"trajectory takes one word, not {len(chosen)}")
-    fitted = lx.load(model)
-    frame = fitted.trajectory(chosen[0], to=to, at=where, **options)
-    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], at=where, **options))
+    fitted, options = lx.load(model), inference_options(**shared)
+    frame = fitted.inference(**options).trajectory(chosen[0], to=to, along=along, at=at, test=test)
+    path = {"along": along, "language": options["language"], "at": at}
+    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], **path))
 
 
-@command("laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor", column_options=True)
+@command(
+    "laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor",
+    column_options=True,
+    shared=inference_options,
+)
 def project(
     model: SavedModel,
     words: Words,
-    plus: Annotated[list[str], Option(help="A word of the positive pole (1); may be repeated.")],
-    minus: Annotated[list[str], Option(help="A word of the negative pole (−1); may be repeated.")],
-    across: Annotated[str | None, Option(help="A column: show the differences between its values.")] = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
-    language: Language = None,
+    *,
+    plus: Annotated[list[str], Option(help="A word of the positive pole; may be repeated.")],
+    minus: Annotated[list[str], Option(help="A word of the negative pole; may be repeated.")],
+    across: Across = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
     """Show the position of words on a dimension of meaning, such as poor to rich, in each slice."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
+    chosen, at = split_options(words)
     fitted = lx.load(model)
-    frame = fitted.project(chosen, (plus, minus), at=where, **options)
+    inference = fitted.inference(**inference_options(**shared))
+    frame = inference.project(chosen, (plus, minus), across=across, at=at, test=test)
     through_time = across is None and any(map(fitted.ordered, fitted.columns))
     answer(frame, csv, plot, lx.plots.lines if through_time else lx.plots.bars)
 
@@ -336,13 +390,13 @@ def explore(
     lx.explore(model, port=port, browser=browser, wait=True, quiet=quiet)
 
 
-@command('laplex report speeches.laplex --words "health tax" --cluster speaker')
+@command('laplex report speeches.laplex --words "health tax" --unit speaker')
 def report(
     model: SavedModel,
     out: Annotated[Path, Option(help="The file to write; its name ends in .html.")] = Path("report.html"),
     words: Annotated[list[str] | None, Option(help="Words to describe one by one.")] = None,
     column: Annotated[str | None, Option(help="The column to compare. Default: all columns.")] = None,
-    cluster: Cluster = None,
+    unit: Annotated[str | None, Option(help="The column that says who was sampled, such as the speaker.")] = None,
     language: Language = None,
     title: Annotated[str | None, Option(help="The title. Default: the name of the model.")] = None,
     quiet: Quiet = False,
@@ -351,13 +405,8 @@ def report(
     fitted = lx.load(model)
     title = title or model.resolve().stem
     chosen = [word for part in words or [] for word in re.split(r"[,;\s]+", part) if word] or None
-    lx.report(fitted, out, title=title, words=chosen, column=column, cluster=cluster, language=language, quiet=quiet)
+    lx.report(fitted, out, title=title, words=chosen, column=column, unit=unit, language=language, quiet=quiet)
     show(f"report written to {out}")
-
-
-def keywords(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a command that the method of the same name takes under the same name."""
-    return {name: value for name, value in parameters.items() if name not in HANDLED_HERE}
 
 
 def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
@@ -371,6 +420,8 @@ def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
             continue
         column, separator, value = argument[2:].partition("=")
         following = value if separator else next(remaining, None)
+        if column in OLD_OPTIONS:
+            raise InputError(f"--{column} is no longer an option: {OLD_OPTIONS[column]}")
         if not column or following is None:
             raise InputError(f"{argument} has no value: write {argument} VALUE")
         where[column] = following

@@ -75,9 +75,19 @@ def fit(
     estimation = Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet)
     suggest_unit(model.vary, estimation.tokens, quiet)
     fitted = estimation.run()
-    if tests and fitted.pooled is not None and communicator().size == 1:
-        fitted.inference(tokens=estimation.tokens, threads=training.threads, quiet=quiet).test_columns()
+    if tests:
+        keep_tests(fitted, estimation.tokens, training.threads, quiet)
     return fitted
+
+
+def keep_tests(fitted: Embeddings, tokens: Tokens, threads: int | None, quiet: bool) -> None:
+    """Test the words of a model for each of its columns, and keep the findings with it.
+
+    A model that did not begin without slices needs a second fit for tests, and one of several processes all of the
+    text: they are tested when a question is asked.
+    """
+    if fitted.pooled is not None and communicator().size == 1:
+        fitted.inference(tokens=tokens, threads=threads, quiet=quiet).test_columns()
 
 
 def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pandas as pd
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
+from laplex.fitting.estimation import keep_tests
 from laplex.fitting.grid import Candidate, Grid, Values
 from laplex.fitting.race import Race, Results
 from laplex.fitting.training import Training, as_tokens, split_token_options, suggest_unit
@@ -97,6 +98,7 @@ def tune(
     rule: Rule = "best",
     holdout: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    tests: bool = True,
     quiet: bool = False,
     **options: Any,
 ) -> Tuning:
@@ -116,6 +118,7 @@ def tune(
         rule: "best"; or "one-se" for the strongest prior that is within one standard error of the best.
         holdout: The share of documents to judge by; by default 1% to 20%, for about 300,000 tokens.
         checkpoint: A folder for the results; a tuning that was interrupted resumes from there.
+        tests: Test the words of the chosen model, as `lx.fit` does.
         quiet: Print nothing.
         **options: Those of `lx.fit`: epochs, seed, threads, min_count, …
 
@@ -148,6 +151,8 @@ def tune(
         race.delete_checkpoints(keep=chosen)
     for name in candidates.ends(best):
         say(f"the best {name}, {candidates.labels(best)[name]:g}, is at the end of what was tried", quiet=quiet)
+    if tests:
+        keep_tests(fitted, tokens, training.threads, quiet)
     table, lengths = _tabulate(race, best, chosen), race.text.lengths
     return Tuning(table, chosen.model, fitted, candidates.names, rule, len(lengths), int(lengths.sum()))
 
