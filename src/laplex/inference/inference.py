@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError, quote
+from laplex.errors import OLD_KEYWORDS, InputError, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
@@ -93,11 +93,11 @@ class Inference(CosineQuestions):
         Example:
             fitted.inference(unit="senator").contrast("party")
         """
+        against = None if against is None else str(against)
         if not test:
             bare = partial(distances_between, values=values, against=against, at=at)
             return by_distance(bare(self.fitted, *self._bare(column, words)))
         chosen = None if values is None else tuple(str(value) for value in as_list(values))
-        against = None if against is None else str(against)
         if column in self.fitted.columns:
             known = self.fitted.values(column)
             chosen = None if chosen is not None and set(chosen) == set(known) else chosen
@@ -231,7 +231,7 @@ class Inference(CosineQuestions):
     def _bare(self, column: str, words: Words) -> tuple[int, str, list[int] | None]:
         """Language, column and ids of words for an answer that the fitted vectors give alone."""
         index = self.fitted.language(self.language)
-        return index, column, None if words is None else self.fitted.ids(words, index)
+        return index, column, None if words is None else self.fitted.ids(_check_words(words), index)
 
     def _by_word(self, table: pd.DataFrame, words: str | Sequence[str]) -> pd.DataFrame:
         """The rows in the order of the words that were asked for."""
@@ -267,7 +267,7 @@ class Inference(CosineQuestions):
     def _names(self, words: str | Sequence[str]) -> list[str]:
         """The words as the vocabulary spells them."""
         index = self.fitted.language(self.language)
-        return [self.fitted.rows.vocabularies[index].words[i] for i in self.fitted.ids(words, index)]
+        return [self.fitted.rows.vocabularies[index].words[i] for i in self.fitted.ids(_check_words(words), index)]
 
     def excluded(self) -> frozenset[str]:
         """The words that tables leave out; those of English if the language has no name, none if there is no list."""
@@ -316,6 +316,13 @@ class Inference(CosineQuestions):
 
     def _keep(self, asked: Asked, found: Findings) -> None:
         self.fitted.tests[self._key(asked)] = StoredTest(found.arrays(), found.facts)
+
+
+def _check_words(words: str | Sequence[str]) -> str | Sequence[str]:
+    """The words, if they are not the number of words that this argument was in earlier versions."""
+    if isinstance(words, int | float):
+        raise InputError(f"words={words!r} is a number, not a word: {OLD_KEYWORDS['top']}")
+    return words
 
 
 def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:

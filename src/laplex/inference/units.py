@@ -47,7 +47,6 @@ class Options:
         seed: Of everything that is drawn by chance.
         threads: How many threads read the text; all processors by default.
         quiet: Whether to say nothing on the way.
-        level: The false discovery rate: a finding holds if its adjusted p is at most this.
 
     Example:
         fitted.inference(unit="senator", interval=0.95, min_count=50).contrast("party")
