@@ -24,7 +24,7 @@ from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COUNTS, Findings, holds
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
-from laplex.inference.units import Options, gather, warn_of_speakers
+from laplex.inference.units import Options, check_unit, gather, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
@@ -98,6 +98,8 @@ class Inference(CosineQuestions):
             bare = partial(distances_between, values=values, against=against, at=at)
             return by_distance(bare(self.fitted, *self._bare(column, words)))
         chosen = None if values is None else tuple(str(value) for value in as_list(values))
+        if chosen == ():
+            raise InputError("values=[] names nothing to compare: leave it out for all values")
         if column in self.fitted.columns:
             known = self.fitted.values(column)
             chosen = None if chosen is not None and set(chosen) == set(known) else chosen
@@ -239,6 +241,7 @@ class Inference(CosineQuestions):
         return table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
 
     def _answer(self, asked: Asked, words: Words) -> pd.DataFrame:
+        check_unit(self.unit, asked.column)
         names = None if words is None else self._names(words)
         found = self._kept(asked)
         if found is None:
