@@ -319,9 +319,9 @@ def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
     for ask in (
         lambda model: model.neighbors(word, at={"year": "2003", **where}),
         lambda model: model.similarity(word, "0", at=where),
-        lambda model: model.contrast("year", values=["2000", "2006"], min_count=0, at=where),
-        lambda model: model.distance([word, "0"], across="year", at=where),
-        lambda model: model.drift("year", min_count=0, at=where),
+        lambda model: model.contrast("year", [word, "0"], values=["2000", "2006"], at=where, test=False),
+        lambda model: model.distance([word, "0"], across="year", at=where, test=False),
+        lambda model: model.drift("year", [word, "0"], at=where, test=False),
         lambda model: model.trajectory(word, along="year", at=where),
         lambda model: model.project([word, "1"], ("0", "2"), at=where),
         lambda model: model.to_frame(),

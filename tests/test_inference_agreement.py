@@ -13,7 +13,7 @@ from scipy import stats
 
 import laplex as lx
 from laplex.fitting.provenance import tokens_of
-from laplex.inference import contrast, scores
+from laplex.inference import scores
 from laplex.inference.permutations import Difference, Permutations
 from laplex.inference.score_test import difference_effect, group_scores
 from laplex.inference.scores import ScorePass
@@ -110,8 +110,8 @@ def test_the_estimate_between_eras_is_the_standard_deviation_of_the_log_odds(era
 def test_p_of_real_words_agrees_with_counting_all_paragraphs(eras, monkeypatch):
     ids = some_words(eras, 80)
     words = [eras.rows.vocabularies[0].words[i] for i in ids]
-    options = {"cluster": "documents", "min_clusters": 5, "min_count": 1, "threads": 1, "quiet": True}
-    default = contrast(eras, "period", words=words, **options).set_index("word")["p"].reindex(words)
+    asked = eras.inference(unit="documents", min_units=5, min_count=1, threads=1, quiet=True)
+    default = asked.contrast("period", words).set_index("word")["p"].reindex(words)
     monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10**9)
     text = read(eras, ids)
     draws = np.tile((text.units.label == text.units.label[0]).astype(np.int8), (1 + DRAWS, 1))

@@ -18,13 +18,10 @@ import laplex as lx
 from laplex.fitting.provenance import tokens_of
 from laplex.inference import contexts
 from laplex.inference.contexts import POOLED_KIND, pooled
-from laplex.inference.differences import contrast, distance
+from laplex.inference.findings import COLUMNS
 from laplex.runtime import storage
 
 pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
-
-COLUMNS = ["word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters"]
-COLUMNS += ["count_one", "count_two", "clusters_one", "clusters_two"]
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +51,8 @@ def test_words_that_do_not_differ_are_called_different_as_often_as_it_says():
 
 
 def test_speeches_taken_for_independent_reject_far_too_often():
-    with pytest.warns(UserWarning, match='every value of "speaker" has one value of "party" only.*cluster="speaker"'):
-        p = pd.concat([ask(fit(speeches(seed, 30, each=20, own=0.5), vary=()), cluster=None)["p"] for seed in (10, 11)])
+    with pytest.warns(UserWarning, match='every value of "speaker" has one value of "party" only.*unit="speaker"'):
+        p = pd.concat([ask(fit(speeches(seed, 30, each=20, own=0.5), vary=()), unit=None)["p"] for seed in (10, 11)])
     assert (p < 0.05).mean() > 0.15
 
 
@@ -64,23 +61,23 @@ def test_planted_differences_come_first(swapped):
     assert list(found.columns) == COLUMNS
     assert set(found["word"][:2]) == set(PLANTED)
     assert (found["p_adjusted"][:2] < 0.02).all()
+    assert found["holds"][:2].all()
     assert (found["permutations"][:2] == 9_999).all()
     assert (found["p"] >= 1 / (found["permutations"] + 1)).all()
     assert (found["lower"][:2] > 0).all()
     assert (found["estimate"].between(found["lower"], found["upper"])).all()
-    assert set(found["party"]) == {"D – R"}
+    assert set(found["value"]) == {"D"}
+    assert set(found["against"]) == {"R"}
 
 
-def test_counts_clusters_and_adjustment_are_what_they_are_called(swapped):
+def test_counts_units_and_adjustment_are_what_they_are_called(swapped):
     found = ask(swapped).set_index("word")
     rows = speeches(1, swap=0.6)
     for word in ("w0", "w6", "w40"):
-        for party, name in (("D", "one"), ("R", "two")):
+        for party, end in (("D", ""), ("R", "_against")):
             mine = [row for row in rows if row["party"] == party]
-            assert found.loc[word, f"count_{name}"] == sum(row["text"].count(word) for row in mine)
-            assert found.loc[word, f"clusters_{name}"] == len({row["speaker"] for row in mine if word in row["text"]})
-        assert found.loc[word, "n"] == found.loc[word, "count_one"] + found.loc[word, "count_two"]
-        assert found.loc[word, "clusters"] == min(found.loc[word, "clusters_one"], found.loc[word, "clusters_two"])
+            assert found.loc[word, f"uses{end}"] == sum(row["text"].count(word) for row in mine)
+            assert found.loc[word, f"units{end}"] == len({row["speaker"] for row in mine if word in row["text"]})
     np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
 
 
@@ -111,10 +108,10 @@ def test_a_word_of_few_speakers_has_a_p_though_labels_may_leave_it_to_one_party(
             row["text"] = [word for pair in zip(row["text"][::2], ["rare"] * 30) for word in pair]
     fitted = fit(rows)
     for permutations in (None, 499):
-        found = ask(fitted, min_clusters=2, permutations=permutations).set_index("word")
+        found = ask(fitted, min_units=2, permutations=permutations).set_index("word")
         assert found["p"].notna().all()
         assert 0 < found.loc["rare", "p"] <= 1
-        named = ask(fitted, words="rare", min_clusters=2, permutations=permutations)
+        named = ask(fitted, words="rare", min_units=2, permutations=permutations)
         assert named["p"].item() == pytest.approx(found.loc["rare", "p"], rel=0.05)
 
 
@@ -122,29 +119,27 @@ def test_words_with_too_little_data_are_listed_without_p(swapped):
     found = ask(swapped, words=["w6", "w59"], min_count=400).set_index("word")
     assert np.isfinite(found.loc["w6", "p"])
     assert found.loc["w59", ["p", "p_adjusted", "estimate", "lower"]].isna().all()
-    assert 0 < found.loc["w59", "n"] < 400
-    assert ask(swapped, words=["w6"], min_clusters=31)["p"].isna().all()
+    assert 0 < found.loc["w59", ["uses", "uses_against"]].sum() < 400
+    assert found["holds"].tolist() == [True, False]
+    assert ask(swapped, words=["w6"], min_units=31)["p"].isna().all()
     assert "w59" not in set(ask(swapped, min_count=400)["word"])
 
 
 def test_whole_numbers_may_be_written_as_floats(swapped):
     """As they come from R."""
-    floats = ask(swapped, top=3.0, min_clusters=10.0, min_count=50.0, permutations=0.0)
-    pd.testing.assert_frame_equal(floats, ask(swapped, top=3, permutations=0))
+    floats = ask(swapped, min_units=10.0, min_count=50.0, permutations=0.0)
+    pd.testing.assert_frame_equal(floats, ask(swapped, permutations=0))
 
 
-def test_top_does_not_change_the_adjustment(swapped):
-    pd.testing.assert_frame_equal(ask(swapped, top=3), ask(swapped).head(3))
-
-
-def test_words_are_ranked_by_p_or_by_what_is_sure_of_their_distance(swapped):
-    by_p, by_distance = (ask(swapped, rank=rank) for rank in ("evidence", "estimate"))
-    assert by_p["p"].is_monotonic_increasing
-    assert by_distance["lower"].is_monotonic_decreasing
-    unsure = by_distance[by_distance["lower"] == 0]
+def test_what_is_sure_comes_first_and_then_what_seems_large(swapped):
+    found = ask(swapped)
+    assert 2 <= found["holds"].sum() < len(found)
+    assert found["holds"].is_monotonic_decreasing
+    for _, part in found.groupby("holds"):
+        assert part["lower"].is_monotonic_decreasing
+    unsure = found[~found["holds"] & (found["lower"] == 0)]
     assert len(unsure) > 3
     assert unsure["estimate"].is_monotonic_decreasing
-    pd.testing.assert_frame_equal(*(frame.sort_values("word", ignore_index=True) for frame in (by_p, by_distance)))
 
 
 def test_a_wider_interval_holds_the_narrower_one(swapped):
@@ -153,13 +148,19 @@ def test_a_wider_interval_holds_the_narrower_one(swapped):
     assert (wide["upper"] >= narrow["upper"]).all()
 
 
-def test_three_groups_are_compared_pair_by_pair():
+def test_three_groups_are_compared_with_the_rest_or_pair_by_pair():
     rows = [row | {"party": row["party"] if int(row["speaker"][1:]) % 3 else "I"} for row in speeches(1, swap=0.8)]
-    found = ask(fit(rows), min_clusters=5)
-    assert set(found["party"]) == {"D – I", "D – R", "I – R"}
-    between = found[found["party"] == "D – R"]
-    assert (between.set_index("word").loc[list(PLANTED), "p"] < 0.02).all()
-    np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
+    fitted = fit(rows)
+    pairs, rest = ask(fitted, min_units=5, against="pairs"), ask(fitted, min_units=5)
+    assert set(zip(pairs["value"], pairs["against"])) == {("D", "I"), ("D", "R"), ("I", "R")}
+    assert set(zip(rest["value"], rest["against"])) == {(party, "rest") for party in "DIR"}
+    between = pairs[(pairs["value"] == "D") & (pairs["against"] == "R")].set_index("word")
+    assert (between.loc[list(PLANTED), "p"] < 0.02).all()
+    assert (rest[rest["value"] == "R"].set_index("word").loc[list(PLANTED), "p"] < 0.02).all()
+    for found in (pairs, rest):
+        np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
+    w6 = rest[rest["word"] == "w6"]
+    assert w6[["uses", "uses_against"]].sum(axis=1).nunique() == 1
 
 
 def test_the_pooled_fit_is_kept(without_start, cache):
@@ -174,8 +175,7 @@ def test_the_pooled_fit_is_kept(without_start, cache):
     assert storage.load(folder).kind == POOLED_KIND == "pooled"
     with pytest.raises(lx.StorageError, match="holds pooled, not embeddings"):
         lx.load(folder)
-    given = ask(without_start, pooled=first, words=["w6"])
-    pd.testing.assert_frame_equal(given, ask(without_start, words=["w6"]))
+    pd.testing.assert_frame_equal(ask(first, words=["w6"]), ask(without_start, words=["w6"]))
 
 
 def test_the_pooled_fit_is_the_same_each_time(without_start, tmp_path, monkeypatch):
@@ -211,7 +211,9 @@ def test_a_model_without_labels_is_its_own_pooled_fit():
 
 def test_a_saved_model_knows_its_text(swapped, tmp_path):
     swapped.save(tmp_path / "model")
-    pd.testing.assert_frame_equal(ask(lx.load(tmp_path / "model"), top=5), ask(swapped, top=5))
+    again = lx.load(tmp_path / "model")
+    again.tests.clear()
+    pd.testing.assert_frame_equal(ask(again), ask(swapped))
 
 
 def test_text_that_is_gone_or_another_is_named(tmp_path, monkeypatch):
@@ -225,15 +227,15 @@ def test_text_that_is_gone_or_another_is_named(tmp_path, monkeypatch):
     shutil.rmtree(folder)
     with pytest.raises(lx.InputError, match=r"the text of this model is needed, but .* does not exist.*tokens="):
         ask(fitted)
-    assert len(ask(fitted, tokens=lx.Tokens(storage.load(moved, "tokens")), top=1)) == 1
+    assert ask(fitted, tokens=lx.Tokens(storage.load(moved, "tokens")))["p"].notna().all()
 
 
-def test_speakers_in_both_groups_can_be_clusters():
+def test_speakers_in_both_groups_can_be_units():
     rows = [row | {"party": "DR"[number % 2]} for number, row in enumerate(speeches(5))]
     fitted = fit(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        found = ask(fitted, cluster=None)
+        found = ask(fitted, unit=None)
     assert (found["p"] < 0.05).mean() < 0.2
     assert (ask(fitted)["p"] < 0.05).mean() < 0.2
     assert (ask(fitted, permutations=99)["permutations"] == 99).all()
@@ -243,13 +245,14 @@ def test_speakers_in_both_groups_can_be_clusters():
     ("options", "message"),
     [
         ({"interval": 90}, "interval=90 must be between 0 and 1"),
-        ({"min_clusters": 1}, "min_clusters"),
+        ({"min_units": 1}, "min_units"),
         ({"permutations": -1}, "permutations"),
-        ({"top": 0}, "top"),
-        ({"rank": "distance"}, 'rank="distance" is unknown: write "evidence" or "estimate"'),
+        ({"level": 5}, "level=5: the false discovery rate is a share"),
+        ({"min_effect": -1}, "min_effect=-1: an effect is 0 or more"),
+        ({"exclude": "the"}, 'exclude="the" is one text: give a list of words'),
         ({"words": "nosuchword"}, '"nosuchword" is not in the vocabulary'),
         ({"min_count": 10**9}, "no word occurs 1000000000 times"),
-        ({"cluster": "senator"}, 'no column "senator"'),
+        ({"unit": "senator"}, 'no column "senator"'),
         ({"at": {"speaker": "nobody"}}, "\"speaker\" has no value 'nobody'"),
     ],
 )
@@ -260,11 +263,7 @@ def test_bad_questions_are_named(swapped, options, message):
 
 def test_bad_models_are_named(swapped):
     with pytest.raises(lx.InputError, match='no column "state"'):
-        contrast(swapped, "state", quiet=True)
-    with pytest.raises(lx.InputError, match="vary by party: fit it with vary="):
-        ask(swapped, pooled=swapped)
-    with pytest.raises(lx.InputError, match="was not fitted on the tokens"):
-        ask(swapped, pooled=fit(speeches(2), vary=()))
+        swapped.inference(quiet=True).contrast("state")
     made = lx.Embeddings.of(swapped.rows.vocabularies, [np.ones((len(swapped), 4))])
     with pytest.raises(lx.InputError, match="were not fitted here"):
         ask(made)
@@ -276,15 +275,16 @@ def test_distances_along_time_find_when_a_word_changes_sides():
     corpus = lx.read(rows, metadata=["party", "speaker", "year"])
     prior = lx.Ridge(1.0) + lx.Groups("party", 10.0) + lx.Chain("year", 10.0)
     model = lx.Model(vary=["party", "year"], prior=prior, dimensions=8, window=3, subsample=0.0)
-    fitted = lx.fit(model, corpus, min_count=5, epochs=30, rate=RATE, threads=1, quiet=True)
-    found = distance(
-        fitted, ["w7", "w6"], "party", "year", cluster="speaker", min_clusters=10, min_count=20, quiet=True
-    )
+    fitted = lx.fit(model, corpus, min_count=5, epochs=30, rate=RATE, threads=1, tests=False, quiet=True)
+    asked = fitted.inference(unit="speaker", min_units=10, min_count=20, quiet=True)
+    found = asked.distance(["w7", "w6"], "party", "year")
+    assert list(found.columns) == [COLUMNS[0], "year", *COLUMNS[1:]]
     assert found["word"].tolist() == ["w7", "w7", "w6", "w6"]
     assert found["year"].tolist() == ["2000", "2001", "2000", "2001"]
     before, after = (found[found["year"] == year] for year in ("2000", "2001"))
     assert (after["lower"].to_numpy() > before["estimate"].to_numpy()).all()
     assert (after["p"] < 0.001).all()
     np.testing.assert_allclose(found["p_adjusted"], stats.false_discovery_control(found["p"]))
-    with pytest.raises(lx.InputError, match='across and along are both "party"'):
-        distance(fitted, "w6", "party", "party")
+    assert found["holds"].tolist() == [False, True, False, True]
+    with pytest.raises(lx.InputError, match='across="party" and along="party" are the same column'):
+        asked.distance("w6", "party", "party")

@@ -11,9 +11,9 @@ from clusters import COVARIANCE, SIZE, counted, effect, formula, rejected, score
 from parties import RATE, speeches
 
 import laplex as lx
-from laplex.inference import differences
-from laplex.inference.contexts import pooled
-from laplex.inference.differences import drift, positions_on_line
+from laplex.inference import comparisons
+from laplex.inference.comparisons import positions_on_line
+from laplex.inference.findings import COLUMNS
 from laplex.inference.permutations import Trend
 from laplex.inference.score_test import trend_effect
 from laplex.inference.scores import ScoreTable
@@ -23,7 +23,6 @@ from laplex.runtime import storage
 pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
 X = np.array([-0.5, -0.2, 0.1, 0.5])
-COLUMNS = ["word", "year", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters"]
 MORE = (1.0, 2.0, 1.5, 0.7)
 
 
@@ -110,62 +109,65 @@ def fitted_over_years(rows, vary=("year",), **options):
     corpus = lx.read(rows, metadata=["year", "speaker"])
     prior = lx.Ridge(1.0) + lx.Chain("year", 10.0) if vary else lx.Ridge(1.0)
     model = lx.Model(vary=vary, prior=prior, dimensions=8, window=3, subsample=0.0)
-    return lx.fit(model, corpus, min_count=5, epochs=20, rate=RATE, threads=1, quiet=True)
+    return lx.fit(model, corpus, min_count=5, epochs=20, rate=RATE, threads=1, tests=False, quiet=True)
 
 
-def ask(fitted, **options):
-    return drift(fitted, "year", **{"min_clusters": 10, "min_count": 50, "quiet": True, "threads": 2} | options)
+def ask(fitted, words=None, at=None, **options):
+    options = {"min_units": 10, "min_count": 50, "quiet": True, "threads": 2} | options
+    return fitted.inference(**options).drift("year", words, at=at)
 
 
 @pytest.fixture(scope="module")
 def moving(shared_cache):
-    fitted = fitted_over_years(over_years(1, change=0.9))
-    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
-    return fitted
+    return fitted_over_years(over_years(1, change=0.9))
 
 
-@pytest.mark.parametrize("cluster", [None, "speaker"])
-def test_words_that_change_come_first(moving, cluster):
-    found = ask(moving, cluster=cluster)
+@pytest.mark.parametrize("unit", [None, "speaker"])
+def test_words_that_change_come_first(moving, unit):
+    found = ask(moving, unit=unit)
     assert list(found.columns) == COLUMNS
     assert set(found["word"][:2]) == {"w6", "w7"}
     assert (found["p"][:2] < 1e-3).all()
     assert (found["lower"][:2] > found["estimate"][6:].median()).all()
-    assert set(found["year"]) == {"2001 – 2005"}
+    assert set(found["value"]) == {"2001"}
+    assert set(found["against"]) == {"2005"}
     rows = over_years(1, change=0.9)
     mine = found.set_index("word").loc["w6"]
-    assert mine["n"] == sum(row["text"].count("w6") for row in rows)
-    who = "speaker" if cluster else "id"
-    assert mine["clusters"] == len({row[who] for row in rows if "w6" in row["text"]})
+    who = "speaker" if unit else "id"
+    for years, end in ((YEARS[:2], ""), (YEARS[2:], "_against")):  # the halves of the line
+        half = [row for row in rows if row["year"] in years]
+        assert mine[f"uses{end}"] == sum(row["text"].count("w6") for row in half)
+        assert mine[f"units{end}"] == len({row[who] for row in half if "w6" in row["text"]})
 
 
 def test_nothing_moves_if_years_mean_nothing():
     p = []
     for seed in (2, 3, 4):
         fitted = fitted_over_years(over_years(seed), vary=())
-        for cluster in (None, "speaker"):
-            p.append(ask(fitted, cluster=cluster)["p"])
+        for unit in (None, "speaker"):
+            p.append(ask(fitted, unit=unit)["p"])
     whole = pd.concat(p)
     assert len(whole) > 300
     assert 0.01 < (whole < 0.05).mean() < 0.1
 
 
-def test_permutations_top_rank_and_words(moving):
+def test_permutations_and_words(moving):
     counts = ask(moving, permutations=99)
     assert counts["p"].min() == 1 / 100
     assert set(counts["permutations"]) == {99}
-    assert ask(moving, rank="estimate", permutations=0)["lower"].is_monotonic_decreasing
-    pd.testing.assert_frame_equal(ask(moving, top=3, permutations=0), ask(moving, permutations=0).head(3))
-    named = ask(moving, words=["w59", "w6"], min_clusters=10_000)
+    by_formula = ask(moving, permutations=0)
+    for _, part in by_formula.groupby("holds"):
+        assert part["lower"].is_monotonic_decreasing
+    named = ask(moving, words=["w59", "w6"], min_units=10_000)
     assert named["p"].isna().all()
     assert set(named["word"]) == {"w59", "w6"}
 
 
 def test_many_values_are_taken_together(monkeypatch, moving):
-    monkeypatch.setattr(differences, "MAX_VALUES_ON_LINE", 2)
+    monkeypatch.setattr(comparisons, "MAX_VALUES_ON_LINE", 2)
     found = ask(moving, permutations=0).set_index("word")
     assert (found.loc[["w6", "w7"], "p"] < 0.02).all()
-    assert set(found["year"]) == {"2001 – 2005"}
+    assert set(zip(found["value"], found["against"])) == {("2001", "2005")}
     tokens = lx.Tokens(storage.load(moving.settings["tokens"]["folder"], "tokens"))
     units = gather(tokens, "year", "speaker", 0, {})
     fewer = units.relabel(units.label // 2, ["early", "late"])
@@ -177,7 +179,7 @@ def test_many_values_are_taken_together(monkeypatch, moving):
 
 
 def test_speakers_at_several_years_have_their_signs_flipped(moving):
-    found = ask(moving, cluster="speaker", permutations=99)
+    found = ask(moving, unit="speaker", permutations=99)
     assert (found["permutations"] == 99).all()
     assert found["p"].min() == 1 / 100
 
@@ -211,8 +213,8 @@ def test_names_have_a_place_if_there_is_a_chain(moving):
 
 def test_columns_without_order_are_named(moving):
     with pytest.raises(lx.InputError, match=r'"speaker" has no order: its values .* are not all numbers'):
-        drift(moving, "speaker", quiet=True)
+        moving.inference(quiet=True).drift("speaker")
     with pytest.raises(lx.InputError, match='no column "month"'):
-        drift(moving, "month", quiet=True)
+        moving.inference(quiet=True).drift("month")
     with pytest.raises(lx.InputError, match='"year" has one value only'):
         ask(moving, at={"year": "2001"})

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import laplex as lx
+from laplex.inference.comparisons import Comparison
 from laplex.inference.decomposition import decompose, read_occurrences
-from laplex.inference.findings import COLUMNS, Findings, Question, find_changes
 from laplex.inference.score_test import group_scores
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Options, gather
@@ -45,28 +45,28 @@ def fitted(shared_cache):
     corpus = lx.read(rows(), metadata=["party", "speaker", "year"], unit="speaker")
     prior = lx.Ridge(1.0) + lx.Groups("party", 10.0)
     model = lx.Model(vary=["party"], prior=prior, dimensions=10, window=3, subsample=0.0)
-    return lx.fit(model, corpus, min_count=5, epochs=15, rate=0.17, threads=1, quiet=True)
+    return lx.fit(model, corpus, min_count=5, epochs=15, rate=0.17, threads=1, tests=False, quiet=True)
 
 
 def explain(fitted, *arguments, **options):
-    return fitted.explain(*arguments, cluster="speaker", quiet=True, threads=1, **options)
+    return fitted.inference(quiet=True, threads=1).explain(*arguments, **options)
 
 
-def scored(fitted, word, likelihood="cbow", cluster="speaker"):
+def scored(fitted, word, likelihood="cbow", unit="speaker"):
     tokens = lx.Tokens.of(lx.read(rows(), metadata=["party", "speaker", "year"]), min_count=5, quiet=True)
     model = lx.Model(dimensions=6, window=3, subsample=1e-2, likelihood=likelihood)
     free = lx.fit(model, tokens, epochs=5, threads=1, quiet=True, holdout=0.0)
-    units = gather(tokens, "party", cluster, 0, {})
+    units = gather(tokens, "party", unit, 0, {})
     text = ScorePass(tokens, units, free, [tokens.vocabularies[0][word]], 0, Options(threads=2, quiet=True))
     return text, next(text.run([0], lambda table: table))
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-@pytest.mark.parametrize("cluster", ["speaker", None])
-def test_contributions_add_up_to_what_is_tested(fitted, likelihood, cluster, monkeypatch):
+@pytest.mark.parametrize("unit", ["speaker", None])
+def test_contributions_add_up_to_what_is_tested(fitted, likelihood, unit, monkeypatch):
     monkeypatch.setattr("laplex.inference.scores.MAX_UNIT_ROWS", 100)  # documents share rows, speakers do not
-    text, table = scored(fitted, "bank", likelihood, cluster)
-    assert text.cells.shared == (cluster is None)
+    text, table = scored(fitted, "bank", likelihood, unit)
+    assert text.cells.shared == (unit is None)
     found = read_occurrences(text, [0])
     parts = decompose(text, table, found, [[0], [1]])
     scores = group_scores(table, [[0], [1]])
@@ -121,7 +121,7 @@ def test_planted_contexts_and_passages_are_found(fitted):
 
 def test_the_groups_can_be_named(fitted):
     one = explain(fitted, "bank", "party", values="R")
-    assert one.values == ("R", "not R")
+    assert one.values == ("R", "rest")
     turned = explain(fitted, "bank", "party", values=["R", "D"])
     straight = explain(fitted, "bank", "party", values=["D", "R"])
     assert turned.total == pytest.approx(straight.total, rel=1e-4)
@@ -138,7 +138,7 @@ def test_bad_questions_say_what_to_do(fitted):
     with pytest.raises(lx.InputError, match="has no value 'X'"):
         explain(fitted, "bank", "party", values=["D", "X"])
     with pytest.raises(lx.InputError, match="name one or two of"):
-        fitted.explain("bank", "speaker", quiet=True)
+        fitted.inference(unit="documents", quiet=True).explain("bank", "speaker")
     with pytest.raises(lx.InputError, match="name two values, or one"):
         explain(fitted, "bank", "year", values=["1900", "1920", "1940"])
     with pytest.raises(lx.InputError, match="has no value 1999"):
@@ -148,7 +148,7 @@ def test_bad_questions_say_what_to_do(fitted):
 
 
 def test_typical_passages(fitted):
-    found = fitted.passages("bank", at={"party": "R", "year": 1940}, top=4, quiet=True)
+    found = fitted.passages("bank", at={"party": "R", "year": 1940}, top=4)
     assert len(found) == 4
     assert found["document"].is_unique
     assert set(found["party"]) == {"R"}
@@ -157,38 +157,28 @@ def test_typical_passages(fitted):
     assert texts.str.contains("money loan Bank credit").mean() > 0.5
 
 
-def test_changes_are_found_with_their_contexts_and_can_be_stored(fitted):
-    options = Options("speaker", min_clusters=5, min_count=50, quiet=True, threads=1)
-    found = find_changes(fitted, "year", options, FILLERS)
-    table = found.table(interval=0.9, level=0.1, exclude=FILLERS)
-    assert list(table.columns) == COLUMNS
+@pytest.mark.parametrize("question", ["contrast", "drift"])
+def test_tables_name_the_contexts_that_differ_on_the_side_where_they_are(fitted, question):
+    asked = fitted.inference(min_units=5, min_count=50, exclude=FILLERS, permutations=99, quiet=True, threads=1)
+    column, word, sides = {
+        "contrast": ("party", "bank", ({"river", "water", "fish"}, {"money", "loan", "credit"})),
+        "drift": ("year", "post", ({"letter", "stamp"}, {"signal", "radio"})),
+    }[question]
+    table = getattr(asked, question)(column)
     assert not set(table["word"]) & set(FILLERS)
-    post = table.set_index("word").loc["post"]
-    assert post["holds"]
-    assert set(post["context"].split(", ")) & {"letter", "stamp"}
-    assert set(post["context_against"].split(", ")) & {"signal", "radio"}
-    assert (post["value"], post["against"]) == ("1900", "1960")
-    holding = table[table["holds"]]
-    assert holding.index.tolist() == list(range(len(holding)))
-    assert holding["lower"].is_monotonic_decreasing
-    assert (table["p"] >= 1 / (table["permutations"] + 1)).all()
-    again = Findings.load(found.arrays()).table(interval=0.9, level=0.1, exclude=FILLERS)
-    assert again.equals(table)
-    wider = found.table(interval=0.99, level=0.1).set_index("word").loc["post"]
-    assert wider["lower"] < post["lower"]
-    none = found.table(interval=0.9, level=0.1, min_effect=1e6)
-    assert not none["holds"].any()
-
-
-def test_damaged_findings_are_refused(fitted):
-    options = Options("speaker", min_clusters=5, min_count=50, quiet=True, threads=1)
-    arrays = find_changes(fitted, "year", options).arrays()
-    for wrong in (arrays["numbers"][:-1], arrays["numbers"][:, :-1], arrays["numbers"] * np.nan):
-        with pytest.raises(lx.StorageError):
-            Findings.load(arrays | {"numbers": wrong})
+    row = table.set_index("word").loc[word]
+    assert row["holds"]
+    contexts = [set(row[name].split(", ")) for name in ("context", "context_against")]
+    for mine, other, here in zip(sides, sides[::-1], contexts):
+        assert mine & here
+        assert not other & here
+        assert not (set(FILLERS) | {word}) & here
+    explained = asked.explain(word, column).context
+    assert (explained.set_index("word").loc[sorted(contexts[0]), "value"].nunique()) == 1
 
 
 def test_a_joint_question_has_one_side_for_each_value():
-    question = Question.joint([0, 2, 3])
-    assert question.groups == ((0,), (2,), (3,))
-    assert question.sides == ((0,), (2, 3))
+    joint = Comparison.joint([0, 2, 3])
+    assert joint.groups == ((0,), (2,), (3,))
+    assert joint.sides == ((0,), (2, 3))
+    assert not joint.has_two_sides

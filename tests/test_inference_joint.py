@@ -1,4 +1,4 @@
-"""Several groups at once: the statistics on tables whose truth is known, and the table of `contrast(joint=True)`."""
+"""Several groups at once: the statistics on tables whose truth is known, and the table of `contrast(against="joint")`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parties import ask, fit, speeches
 from speakers import PLANTED
 
 import laplex as lx
-from laplex.inference.contexts import pooled
+from laplex.inference.findings import COLUMNS
 from laplex.inference.score_test import difference_effect, group_scores
 
 pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
@@ -63,46 +63,41 @@ def test_the_effect_has_no_bias_and_its_interval_holds():
 def three(shared_cache):
     """Three parties: two words change places in one of them, and with half of the speakers of another."""
     rows = [row | {"party": row["party"] if int(row["speaker"][1:]) % 3 else "I"} for row in speeches(1, 100, swap=0.8)]
-    fitted = fit(rows)
-    pooled(fitted, threads=1, quiet=True)  # the same each time, and in the cache from now on
-    return fitted
+    return fit(rows)
 
 
 def test_one_row_a_word(three):
-    found = ask(three, joint=True, min_clusters=5)
-    assert list(found.columns) == [
-        *("word", "party", "estimate", "se", "lower", "upper", "p", "p_adjusted", "permutations", "n", "clusters")
-    ]
+    found = ask(three, against="joint", min_units=5)
+    assert list(found.columns) == COLUMNS
     assert found["word"].is_unique
-    assert set(found["party"]) == {"all"}
+    assert set(zip(found["value"], found["against"])) == {("any", "others")}
     assert set(PLANTED) <= set(found["word"][:4])
-    pairs = ask(three, min_clusters=5)
+    pairs = ask(three, min_units=5, against="pairs")
     for word in ("w6", "w20"):
         mine, row = pairs[pairs["word"] == word], found[found["word"] == word].iloc[0]
-        counts = {part: value for pair, one, two in zip(mine["party"], mine["count_one"], mine["count_two"])
-                  for part, value in zip(pair.split(" – "), (one, two))}  # fmt: skip
-        assert row["n"] == sum(counts.values())
-        assert row["clusters"] == mine["clusters"].min()
+        uses = dict(zip(mine["value"], mine["uses"])) | dict(zip(mine["against"], mine["uses_against"]))
+        units = dict(zip(mine["value"], mine["units"])) | dict(zip(mine["against"], mine["units_against"]))
+        assert row["uses"] + row["uses_against"] == sum(uses.values())
+        assert (row["units"], row["units_against"]) == (min(units.values()), max(units.values()))
         if (mine["estimate"] > 0).all():
             assert row["estimate"] ** 2 == pytest.approx((mine["estimate"] ** 2).mean(), rel=1e-6)
 
 
 def test_only_the_values_named_are_tested(three):
-    pairs, some = ask(three, min_clusters=5), ask(three, min_clusters=5, values=["R", "D"])
-    own = pairs[pairs["party"] == "D – R"]
-    pd.testing.assert_frame_equal(
-        some.drop(columns="p_adjusted").set_index("word").sort_index(),
-        own.drop(columns="p_adjusted").set_index("word").sort_index(),
-    )
-    two = ask(three, joint=True, min_clusters=5, values=["R", "D"]).set_index("word")
-    assert (two["n"] == some.set_index("word").loc[two.index, "n"]).all()
+    pairs, some = ask(three, min_units=5, against="pairs"), ask(three, min_units=5, values=["R", "D"])
+    own = pairs[(pairs["value"] == "D") & (pairs["against"] == "R")]
+    columns = [name for name in COLUMNS[1:] if name not in ("p_adjusted", "holds")]
+    pd.testing.assert_frame_equal(*(frame.set_index("word").sort_index()[columns] for frame in (some, own)))
+    two = ask(three, against="joint", min_units=5, values=["R", "D"]).set_index("word")
+    assert (two["uses"] == some.set_index("word").loc[two.index, "uses"]).all()
+    np.testing.assert_allclose(two["estimate"], some.set_index("word").loc[two.index, "estimate"])
     with pytest.raises(lx.InputError, match="has no value 'X' to compare"):
         ask(three, values=["D", "X"])
 
 
 def test_p_by_formula_and_by_counting(three):
     default, by_formula, few = (
-        ask(three, joint=True, min_clusters=5, permutations=count).set_index("word") for count in (None, 0, 499)
+        ask(three, against="joint", min_units=5, permutations=count).set_index("word") for count in (None, 0, 499)
     )
     assert few["p"].min() == 1 / 500
     assert set(few["permutations"]) == {499}
@@ -112,14 +107,17 @@ def test_p_by_formula_and_by_counting(three):
     assert np.corrcoef(default["p"], by_formula.loc[default.index, "p"])[0, 1] > 0.9
 
 
-def test_values_with_few_clusters_are_left_out(three, capsys):
+def test_values_with_few_units_are_left_out(three):
     rows = [row | {"party": "X" if row["speaker"] in ("s000", "s003") else row["party"]} for row in speeches(2)]
-    found = ask(fit(rows, vary=()), joint=True, quiet=False)
-    assert "left out, with under 10 clusters: X" in capsys.readouterr().err
+    fitted = fit(rows, vary=())
+    found = ask(fitted, against="joint")
     assert found["p"].notna().all()
-    named = ask(three, joint=True, words="w6", min_clusters=60)
+    columns = ["estimate", "units", "units_against", "uses", "uses_against"]
+    without = ask(fitted, against="joint", values=["D", "R"])
+    pd.testing.assert_frame_equal(*(frame.set_index("word").sort_index()[columns] for frame in (found, without)))
+    named = ask(three, against="joint", words="w6", min_units=60)
     assert named["p"].isna().all()
-    assert named["n"].item() > 0
+    assert named["uses"].item() > 0
 
 
 def test_joint_null_on_text():
@@ -129,6 +127,6 @@ def test_joint_null_on_text():
         model = lx.Model(dimensions=8, window=3, subsample=0.0)
         corpus = lx.read(rows, metadata=["party", "speaker"])
         fitted = lx.fit(model, corpus, min_count=5, epochs=10, threads=1, quiet=True)
-        p += ask(fitted, joint=True)["p"].tolist()
+        p += ask(fitted, against="joint")["p"].tolist()
     assert len(p) > 200
     assert 0.01 < (np.array(p) < 0.05).mean() < 0.1

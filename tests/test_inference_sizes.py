@@ -9,14 +9,14 @@ import speakers
 
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.contexts import pooled
-from laplex.inference.differences import contrast, drift
+from laplex.inference.findings import COLUMNS
 from laplex.inference.score_test import difference_effect, group_scores
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Options, gather
 
 pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
 
-OPTIONS = {"cluster": "speaker", "min_clusters": 10, "min_count": 50, "quiet": True, "threads": 1}
+OPTIONS = {"unit": "speaker", "min_units": 10, "min_count": 50, "quiet": True, "threads": 1}
 SWAPPED = 12  # words that change places with the next topic's, in one party
 
 
@@ -63,10 +63,10 @@ def test_the_strength_of_the_prior_does_not_change_the_answer(tokens):
     models = [speakers.fit(tokens, strength=strength) for strength in (0.1, 1e4)]
     free = pooled(models[0], threads=1, quiet=True)
     assert tokens_of(models[1]).folder == tokens.folder
-    one, two = (contrast(model, "party", pooled=free, **OPTIONS) for model in models)
+    one, two, alone = (model.inference(**OPTIONS).contrast("party") for model in (*models, free))
     assert (one["estimate"] > 0).sum() > 10
     pd.testing.assert_frame_equal(one, two)
-    pd.testing.assert_frame_equal(one, contrast(free, "party", **OPTIONS))
+    pd.testing.assert_frame_equal(one, alone)
 
 
 def test_estimates_do_not_depend_on_the_scale_and_rotation_of_contexts(tokens):
@@ -85,7 +85,8 @@ def test_estimates_do_not_depend_on_the_scale_and_rotation_of_contexts(tokens):
 def test_a_trend_between_two_values_is_as_large_as_their_difference():
     rows = [row | {"party": {"D": "2000", "R": "2004"}[row["party"]]} for row in speakers.speeches(1, swap=0.6)]
     free = speakers.fit(speakers.read(rows), vary=())
-    pair, trend = (ask(free, "party", permutations=499, **OPTIONS).set_index("word") for ask in (contrast, drift))
-    columns = ["estimate", "se", "lower", "upper", "n"]
+    asked = free.inference(permutations=499, **OPTIONS)
+    pair, trend = (ask("party").set_index("word") for ask in (asked.contrast, asked.drift))
+    columns = [name for name in COLUMNS[1:] if name not in ("p", "p_adjusted", "holds")]
     pd.testing.assert_frame_equal(pair[columns].sort_index(), trend[columns].sort_index(), rtol=1e-3)
     assert abs(pair["p"] - trend["p"]).max() < 0.1  # counted over other draws

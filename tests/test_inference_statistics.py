@@ -12,7 +12,7 @@ import laplex as lx
 from laplex.inference import scores
 from laplex.inference.scores import ScorePass
 from laplex.inference.statistics import thread_pool
-from laplex.inference.units import Options, determining_columns, gather
+from laplex.inference.units import Options, gather
 
 WORDS = [1, 4, 5]
 
@@ -45,11 +45,11 @@ def positions(tokens, fitted, document):
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-@pytest.mark.parametrize("cluster", ["year", None])
-def test_the_sums_are_those_of_a_plain_loop(likelihood, cluster):
+@pytest.mark.parametrize("unit", ["year", None])
+def test_the_sums_are_those_of_a_plain_loop(likelihood, unit):
     tokens = read(small.documents(30))
     fitted = fit(tokens, likelihood)
-    units = gather(tokens, "party", cluster, 0, {})
+    units = gather(tokens, "party", unit, 0, {})
     text, found = run(tokens, units, fitted)
     noise = 3 * tokens.vocabularies[0].noise(0.75)
     for table in found:
@@ -153,7 +153,7 @@ def test_units_are_clusters_under_one_label():
 
 def test_bad_units_are_named():
     tokens = read(small.documents(24))
-    with pytest.raises(lx.InputError, match='cluster="party" is the column that is compared'):
+    with pytest.raises(lx.InputError, match='unit="party" is the column that is compared'):
         gather(tokens, "party", "party", 0, {})
     with pytest.raises(lx.InputError, match='there is no column "senator"'):
         gather(tokens, "party", "senator", 0, {})
@@ -170,8 +170,8 @@ def test_a_column_that_determines_the_label_is_found():
     ]
     corpus = lx.read(rows, metadata=["party", "senator", "id", "name"])
     tokens = lx.Tokens.of(corpus, min_count=1, quiet=True)
-    assert determining_columns(tokens, "party") == ["senator"]
-    assert determining_columns(tokens, "senator") == []
+    assert tokens.determining_columns("party") == ["senator"]
+    assert tokens.determining_columns("senator") == []
 
 
 def blas_threads() -> set[int]:

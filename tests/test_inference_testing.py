@@ -28,10 +28,10 @@ def text(shared_cache):
     return fit(speeches(1, swap=0.6), vary=())
 
 
-def read(text: lx.Embeddings, cluster: str | None = "speaker", words=None) -> tuple[ScorePass, WordTest]:
+def read(text: lx.Embeddings, unit: str | None = "speaker", words=None) -> tuple[ScorePass, WordTest]:
     tokens = tokens_of(text)
     ids = list(range(len(text))) if words is None else words
-    seen = ScorePass(tokens, gather(tokens, "party", cluster, 0, {}), text, ids, 0, Options(threads=1, quiet=True))
+    seen = ScorePass(tokens, gather(tokens, "party", unit, 0, {}), text, ids, 0, Options(threads=1, quiet=True))
     permutations = Permutations.of(seen.units, GROUPS, not seen.cells.shared, [1])
     return seen, WordTest(np.full(len(ids), True), GROUPS, Difference(2), difference_effect, permutations)
 
@@ -97,19 +97,19 @@ def same_p(one: pd.DataFrame, two: pd.DataFrame) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:every value of")
-@pytest.mark.parametrize("cluster", ["speaker", None])
+@pytest.mark.parametrize("unit", ["speaker", None])
 @pytest.mark.parametrize("shared", [False, True])
-def test_p_does_not_depend_on_what_else_is_asked_nor_on_threads(text, monkeypatch, shared, cluster):
+def test_p_does_not_depend_on_what_else_is_asked_nor_on_threads(text, monkeypatch, shared, unit):
     monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10 if shared else 1_000)
     words = ["w20", "w6", "w41", "w33", "w2", "w11"]
     every, few, turned = (
-        ask(text, words=some, cluster=cluster, threads=1) for some in ([f"w{k}" for k in range(50)], words, words[::-1])
+        ask(text, words=some, unit=unit, threads=1) for some in ([f"w{k}" for k in range(50)], words, words[::-1])
     )
     same_p(every, few)
     same_p(few, turned)
-    same_p(every, ask(text, words=every["word"].tolist(), cluster=cluster, threads=3))
+    same_p(every, ask(text, words=every["word"].tolist(), unit=unit, threads=3))
     assert few["p"].nunique() > 4
-    other = ask(text, words=words, cluster=cluster, threads=1, seed=2)
+    other = ask(text, words=words, unit=unit, threads=1, seed=2)
     assert not np.allclose(other.set_index("word").loc[words, "p"], few.set_index("word").loc[words, "p"], rtol=1e-3)
 
 
@@ -121,11 +121,11 @@ def test_many_units_that_share_rows_have_the_p_of_single_ones(monkeypatch, neste
     if not nested:
         rows = [row | {"party": "DR"[number % 2]} for number, row in enumerate(rows)]
     fitted = fit(rows, vary=())
-    cluster = None if nested else "speaker"
-    single = ask(fitted, cluster=cluster).set_index("word")
+    unit = None if nested else "speaker"
+    single = ask(fitted, unit=unit).set_index("word")
     monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10)
     monkeypatch.setattr(scores, "BLOCKS", 40)
-    shared = ask(fitted, cluster=cluster).set_index("word").loc[single.index]
+    shared = ask(fitted, unit=unit).set_index("word").loc[single.index]
     assert stats.spearmanr(single["p"], shared["p"]).statistic > 0.97
     assert abs(single["p"] - shared["p"]).mean() < 0.03
     assert abs((single["p"] <= 0.05).mean() - (shared["p"] <= 0.05).mean()) < 0.06

@@ -22,6 +22,9 @@ OLD_KEYWORDS = {  # keywords of earlier versions, and what to write instead
     "each": "write at= for each slice, or distance(words, across, along)",
     "steps": "write trajectory(word)",
     "measure": "with test=False the table has both distances",
+    "k": "write neighbors(word, k, at=...) for the neighbors in a slice",
+    "reference": "a trajectory begins where the word has enough text",
+    "positive": 'name the words first, as in neighbors(["king", "woman"], negative="man")',
     "pooled": "tests take the contexts that the fit began with",
 }
 

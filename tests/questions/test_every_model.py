@@ -9,6 +9,7 @@ import pytest
 import small
 
 import laplex as lx
+from laplex.inference.findings import COLUMNS
 
 WORDS = ["0", "1"]
 
@@ -52,21 +53,55 @@ def fitted(request, shared_cache):
 
 def answers(made):
     """Every question that can be asked of these vectors."""
-    yield made.neighbors(WORDS[0], 5)
-    yield made.neighbors(WORDS, 99, by="both")
-    yield made.neighbors("0", 3, by="contexts")
-    yield made.similarity("0", "1")
-    yield made.project("3", axis=("0", ["1", "2"]))
+    yield made.neighbors(WORDS[0], 5, test=False)
+    yield made.neighbors(WORDS, 99, by="both", test=False)
+    yield made.neighbors("0", 3, by="contexts", test=False)
+    yield made.similarity("0", "1", test=False)
+    yield made.project("3", axis=("0", ["1", "2"]), test=False)
     for column in made.columns:
-        yield made.contrast(column, top=4)
-        yield made.contrast(column, words=WORDS, each=True, measure="cosine")
+        yield made.contrast(column, test=False)
+        yield made.contrast(column, words=WORDS, test=False)
     if made.columns == ("party", "year"):
-        yield made.distance(WORDS, across="party", along="year")
-        yield made.distance(WORDS, across="year")
+        yield made.distance(WORDS, across="party", along="year", test=False)
+        yield made.distance(WORDS, across="year", test=False)
     if "year" in made.columns:
-        yield made.drift("year", top=4)
-        yield made.drift("year", words=WORDS, steps=True)
-        yield made.trajectory("0", to=WORDS)
+        yield made.drift("year", test=False)
+        yield made.drift("year", words=WORDS, test=False)
+        yield made.trajectory("0", to=WORDS, test=False)
+
+
+def findings(made):
+    """Every question of words about other samples that can be asked, of any column of the text."""
+    asked = made.inference(min_units=2, min_count=2, permutations=19, quiet=True, threads=1)
+    for column in ("party", "year"):
+        yield asked.contrast(column)
+        yield asked.contrast(column, WORDS, against="joint")
+        yield asked.contrast(column, WORDS, against="pairs")
+        yield asked.distance(WORDS, column)
+    yield asked.distance(WORDS, across="party", along="year")
+    yield asked.drift("year")
+
+
+def test_every_finding_has_the_same_columns_and_no_gaps_but_where_text_is_missing(fitted):
+    for answer in findings(fitted):
+        assert [name for name in answer.columns if name != "year"] == COLUMNS
+        assert len(answer)
+        assert isinstance(answer.index, pd.RangeIndex)
+        tested = answer[answer["p"].notna()]
+        assert len(tested)
+        assert not tested.isna().to_numpy().any()
+        assert tested["p"].between(1 / 20, 1).all()
+        assert (answer[["uses", "uses_against", "units", "units_against"]] >= 0).all(axis=None)
+        assert not answer.loc[answer["p"].isna(), "holds"].any()
+
+
+def test_findings_are_the_same_after_saving_and_loading(fitted, tmp_path):
+    before = list(findings(fitted))
+    fitted.save(tmp_path / "saved")
+    loaded = lx.load(tmp_path / "saved")
+    assert loaded.tests.keys() == fitted.tests.keys()
+    for one, two in zip(before, findings(loaded), strict=True):
+        pd.testing.assert_frame_equal(one, two)
 
 
 def test_every_answer_is_a_table_without_gaps(fitted):
@@ -75,7 +110,7 @@ def test_every_answer_is_a_table_without_gaps(fitted):
         assert not answer.isna().to_numpy().any()
         assert isinstance(answer.index, pd.RangeIndex)
         assert {"word"} <= set(answer.columns)
-        assert any(name.startswith("count") for name in answer.columns)
+        assert any(name.startswith("uses") for name in answer.columns)
     plain = {column: fitted.values(column)[0] for column in fitted.columns}
     assert len(fitted.at(plain).most_similar("0", topn=3)) == 3
     for column in fitted.columns:
@@ -119,54 +154,64 @@ def test_asking_changes_nothing(fitted):
 def test_tied_parties_do_not_differ(tmp_path):
     tied = MODELS["tied parties"]()
     assert len(tied.theta) < len(tied.slot)
-    assert tied.contrast("party", top=99)["distance"].max() == 0
-    assert (tied.distance(WORDS, "party", "year")["distance"] == 0).all()
+    assert tied.contrast("party", test=False)["distance"].max() == 0
+    assert (tied.distance(WORDS, "party", "year", test=False)["distance"] == 0).all()
 
 
-def test_absent_words_have_a_count_of_zero_and_are_not_ranked():
+def test_absent_words_have_no_uses_and_are_not_ranked():
     made = absent_words()
-    found = made.neighbors("1", 2, at={"party": "R"})
-    assert len(found) == 6  # the prior gives it a vector
     assert made.count("1", at={"party": "R"}) == 0
-    assert (made.similarity("1", "0", at={"party": "R"})["count"] == 0).all()
-    assert "1" not in set(made.contrast("party", top=99)["word"])
-    assert made.contrast("party", words="1")["count_two"].tolist() == [0]
+    assert "1" not in set(made.contrast("party", test=False)["word"])
+    assert made.contrast("party", words="1", test=False)["uses_against"].tolist() == [0]
+    found = made.inference(min_units=2, min_count=2, permutations=0, quiet=True).contrast("party", ["0", "1"])
+    assert found["word"].tolist() == ["0", "1"]
+    assert found["p"].isna().tolist() == [False, True]
+    assert found["uses_against"].tolist()[1] == 0
 
 
 def test_missing_slices_are_not_in_the_answers():
     made = missing_cells()
-    found = made.neighbors("0", 1)
+    found = made.neighbors("0", 1, test=False)
     assert ("R", "2001") not in set(zip(found["party"], found["year"]))
     assert len(found) == 5
-    assert made.distance("0", "party", "year")["year"].tolist() == ["2000", "2003"]
+    assert made.distance("0", "party", "year", test=False)["year"].tolist() == ["2000", "2003"]
+    asked = made.inference(min_units=2, min_count=2, permutations=0, quiet=True)
+    assert asked.distance("0", "party", "year")["year"].tolist() == ["2000", "2003"]
     with pytest.raises(lx.InputError, match="there is no slice"):
-        made.neighbors("0", at={"party": "R", "year": "2001"})
+        made.neighbors("0", at={"party": "R", "year": "2001"}, test=False)
+
+
+def asked_of(model, language):
+    return model.inference(language=language, min_units=2, min_count=2, permutations=0, quiet=True)
 
 
 def test_two_languages_tied_by_translations(tmp_path):
-    texts = small.documents(count=80, languages=("x", "y"))
+    texts = small.documents(count=240, languages=("x", "y"))
     pairs = [(f"x{i}", f"y{i}") for i in (0, 4, 7, 9)]
     prior = lx.Ridge(1.0) + lx.Groups("party", 3.0) + lx.Translations(pairs, np.inf)
     made = fit(prior, documents=texts)
     made.save(tmp_path / "saved")
     for model in (made, lx.load(tmp_path / "saved")):
-        found = model.neighbors("x4", 1, language="x", to_language="y")
+        found = model.neighbors("x4", 1, language="x", to_language="y", test=False)
         assert set(found["neighbor"]) == {"y4"}
         np.testing.assert_allclose(found["similarity"], 1, atol=1e-6)
         assert len(found) == 6
-        assert "y4" not in set(model.neighbors("y4", 99, language="y")["neighbor"])
+        assert "y4" not in set(model.neighbors("y4", 99, language="y", test=False)["neighbor"])
         for ask in (
-            lambda m: m.contrast("party", language="y"),
-            lambda m: m.distance("y4", "party", "year", language="y"),
-            lambda m: m.drift("year", language="y"),
-            lambda m: m.trajectory("y4", language="y"),
-            lambda m: m.project("y4", ("y1", "y2"), language="y"),
-            lambda m: m.similarity("y4", "y5", language="y"),
+            lambda m: m.inference(language="y").contrast("party", test=False),
+            lambda m: m.inference(language="y").distance("y4", "party", "year", test=False),
+            lambda m: m.inference(language="y").drift("year", test=False),
+            lambda m: asked_of(m, "y").contrast("party"),
+            lambda m: asked_of(m, "y").distance("y4", "party", "year"),
+            lambda m: asked_of(m, "y").drift("year"),
+            lambda m: m.trajectory("y4", language="y", test=False),
+            lambda m: m.project("y4", ("y1", "y2"), language="y", test=False),
+            lambda m: m.similarity("y4", "y5", language="y", test=False),
         ):
             answer = ask(model)
             assert len(answer)
             assert answer["word"].str.startswith("y").all()
-        both = model.similarity("y4", "x4", language="y", to_language="x")
+        both = model.similarity("y4", "x4", language="y", to_language="x", test=False)
         np.testing.assert_allclose(both["similarity"], 1, atol=1e-6)
         np.testing.assert_array_equal(
             model.at({"party": "D", "year": "2000"}, "y")["y4"], model.at({"party": "D", "year": "2000"}, "x")["x4"]

@@ -1,5 +1,6 @@
 """Keywords of earlier versions are answered by what to write now; others by Python's own error."""
 
+import dataclasses
 import inspect
 import re
 
@@ -9,7 +10,6 @@ import pytest
 
 import laplex as lx
 from laplex.errors import OLD_KEYWORDS
-from laplex.questions.similarity import translate
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,6 @@ QUESTIONS = {
     "to_gensim": lambda f, **o: f.to_gensim(**o),
     "to_frame": lambda f, **o: f.to_frame(**o),
     "export": lambda f, **o: f.export("never.vec", **o),
-    "translate": lambda f, **o: translate(f, "w01", None, "", **o),
     "only": lambda f, **o: lx.baselines.only(f, **o),
     "plots.map": lambda f, **o: lx.plots.map(f, **o),
     "plots.graph": lambda f, **o: lx.plots.graph(f, "w01", **o),
@@ -59,18 +58,49 @@ def test_a_slice_that_is_named_by_keywords_says_how_it_is_written(fitted, questi
         QUESTIONS[question](fitted, colour="red")
 
 
-@pytest.mark.parametrize("function", ["contrast", "drift", "neighbors", "similarity", "project", "explain", "passages"])
-def test_tests_know_their_options_and_no_others(fitted, function, monkeypatch):
-    arguments = {"similarity": ["w01", "w02"], "project": ["w01", ("w02", "w03")], "explain": ["w01", "party"]}
-    ask = getattr(lx.inference, function)
-    given = arguments.get(function, ["year" if function == "drift" else "party"])
+TESTED = ["contrast", "distance", "drift", "neighbors", "similarity", "project", "trajectory", "explain", "passages"]
+ARGUMENTS = {
+    "contrast": ["party"],
+    "distance": ["w01", "party"],
+    "drift": ["year"],
+    "similarity": ["w01", "w02"],
+    "project": ["w01", ("w02", "w03")],
+    "explain": ["w01", "party"],
+}
+
+
+@pytest.mark.parametrize("question", TESTED)
+@pytest.mark.parametrize("keyword", OLD_KEYWORDS)
+def test_every_keyword_of_earlier_versions_says_what_to_write(fitted, question, keyword):
+    ask = getattr(fitted, question)
+    if keyword in inspect.signature(ask).parameters:
+        assert (question, keyword) in ALIVE
+        return
+    with pytest.raises(lx.InputError, match=re.escape(f"{keyword}= is no longer a keyword: {OLD_KEYWORDS[keyword]}")):
+        ask(*ARGUMENTS.get(question, ["w01"]), **{keyword: 5})
+
+
+ALIVE = [("passages", "top"), ("neighbors", "k")]
+ALIVE += [(question, "language") for question in ("neighbors", "similarity", "project", "trajectory")]
+
+
+@pytest.mark.parametrize("test", [True, False])
+@pytest.mark.parametrize("question", ["contrast", "drift"])
+def test_a_number_where_words_are_now_says_what_to_write(fitted, question, test):
+    with pytest.raises(lx.InputError, match=re.escape("words=20 is a number, not a word: the table has all words")):
+        getattr(fitted, question)(*ARGUMENTS[question], 20, test=test)
+
+
+def test_inference_knows_its_options_and_no_others(fitted):
+    with pytest.raises(lx.InputError, match=r"there is no option colour='red'; there are unit, interval, .* quiet$"):
+        fitted.inference(colour="red")
     with pytest.raises(lx.InputError, match=re.escape('party= names a slice, which is written at={"party": "D"} now')):
-        ask(fitted, *given, party="D")
-    with pytest.raises(lx.InputError, match=r"there is no option colour='red'; there are cluster, interval, .* quiet"):
-        ask(fitted, *given, colour="red")
-    monkeypatch.setitem(OLD_KEYWORDS, "colour", "write shade=")
-    with pytest.raises(lx.InputError, match="colour= is no longer a keyword: write shade="):
-        ask(fitted, *given, colour="red")
+        fitted.inference(party="D")
+    options = {field.name for field in dataclasses.fields(lx.inference.Inference)}
+    for keyword in set(OLD_KEYWORDS) - options:
+        with pytest.raises(lx.InputError, match=re.escape(f"{keyword}= is no longer a keyword")):
+            fitted.inference(**{keyword: 5})
+    assert {"interval", "min_count", "permutations", "tokens", "language", "seed", "threads", "quiet"} <= options
 
 
 def test_a_column_may_have_the_name_of_a_keyword():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError, quote
+from laplex.errors import OLD_KEYWORDS, InputError, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
@@ -24,7 +24,7 @@ from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COUNTS, Findings, holds
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
-from laplex.inference.units import Options, gather, warn_of_speakers
+from laplex.inference.units import Options, check_unit, gather, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
@@ -93,11 +93,13 @@ class Inference(CosineQuestions):
         Example:
             fitted.inference(unit="senator").contrast("party")
         """
+        against = None if against is None else str(against)
         if not test:
             bare = partial(distances_between, values=values, against=against, at=at)
             return by_distance(bare(self.fitted, *self._bare(column, words)))
         chosen = None if values is None else tuple(str(value) for value in as_list(values))
-        against = None if against is None else str(against)
+        if chosen == ():
+            raise InputError("values=[] names nothing to compare: leave it out for all values")
         if column in self.fitted.columns:
             known = self.fitted.values(column)
             chosen = None if chosen is not None and set(chosen) == set(known) else chosen
@@ -233,7 +235,7 @@ class Inference(CosineQuestions):
     def _bare(self, column: str, words: Words) -> tuple[int, str, list[int] | None]:
         """Language, column and ids of words for an answer that the fitted vectors give alone."""
         index = self.fitted.language(self.language)
-        return index, column, None if words is None else self.fitted.ids(words, index)
+        return index, column, None if words is None else self.fitted.ids(_check_words(words), index)
 
     def _by_word(self, table: pd.DataFrame, words: str | Sequence[str]) -> pd.DataFrame:
         """The rows in the order of the words that were asked for."""
@@ -241,6 +243,7 @@ class Inference(CosineQuestions):
         return table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
 
     def _answer(self, asked: Asked, words: Words) -> pd.DataFrame:
+        check_unit(self.unit, asked.column)
         names = None if words is None else self._names(words)
         found = self._kept(asked)
         if found is None:
@@ -269,7 +272,7 @@ class Inference(CosineQuestions):
     def _names(self, words: str | Sequence[str]) -> list[str]:
         """The words as the vocabulary spells them."""
         index = self.fitted.language(self.language)
-        return [self.fitted.rows.vocabularies[index].words[i] for i in self.fitted.ids(words, index)]
+        return [self.fitted.rows.vocabularies[index].words[i] for i in self.fitted.ids(_check_words(words), index)]
 
     def excluded(self) -> frozenset[str]:
         """The words that tables leave out; those of English if the language has no name, none if there is no list."""
@@ -321,6 +324,13 @@ class Inference(CosineQuestions):
 
     def _keep(self, asked: Asked, found: Findings) -> None:
         self.fitted.tests[self._key(asked)] = StoredTest(found.arrays(), found.facts)
+
+
+def _check_words(words: str | Sequence[str]) -> str | Sequence[str]:
+    """The words, if they are not the number of words that this argument was in earlier versions."""
+    if isinstance(words, int | float):
+        raise InputError(f"words={words!r} is a number, not a word: {OLD_KEYWORDS['top']}")
+    return words
 
 
 def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:

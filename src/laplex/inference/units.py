@@ -47,7 +47,6 @@ class Options:
         seed: Of everything that is drawn by chance.
         threads: How many threads read the text; all processors by default.
         quiet: Whether to say nothing on the way.
-        level: The false discovery rate: a finding holds if its adjusted p is at most this.
 
     Example:
         fitted.inference(unit="senator", interval=0.95, min_count=50).contrast("party")
@@ -140,10 +139,15 @@ class Units:
         return Units.group(self.documents, cluster, label, labels)
 
 
-def gather(tokens: Tokens, column: str, unit: str | None, language: int, at: Mapping[str, Any]) -> Units:
-    """The units of a column: documents, or the values of another column."""
+def check_unit(unit: str | None, column: str) -> None:
+    """Raise if the units are the values of the column that is compared."""
     if unit == column:
         raise InputError(f'unit="{unit}" is the column that is compared: name the one that says who speaks')
+
+
+def gather(tokens: Tokens, column: str, unit: str | None, language: int, at: Mapping[str, Any]) -> Units:
+    """The units of a column: documents, or the values of another column."""
+    check_unit(unit, column)
     chosen = (tokens.languages == language) & (np.diff(tokens.offsets) > 0)
     for name, value in at.items():
         values = tokens.values(name)

@@ -6,11 +6,12 @@ By default an answer says what would hold in another sample of text; with `test=
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from laplex.errors import explain_keywords
+from laplex.errors import InputError, check_keywords, explain_keywords, quote
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
 
@@ -73,7 +74,13 @@ class Answers(Vectors):
         Example:
             fitted.inference(unit="senator", interval=0.95).contrast("party")
         """
-        return provided("Inference")(self, **options)
+        inference: Any = provided("Inference")
+        known = [field.name for field in fields(inference) if field.kw_only]
+        if unknown := {name: value for name, value in options.items() if name not in known}:
+            check_keywords(unknown, self.columns)
+            name, value = next(iter(unknown.items()))
+            raise InputError(f"there is no option {name}={value!r}; there are {quote(known, len(known))}")
+        return inference(self, **options)
 
     @explain_keywords
     def explain(
