@@ -148,4 +148,4 @@ def test_a_difference_of_nothing_is_not_drawn():
         plots.explanation(found)
     one_sided = explained()
     one_sided.context["value"] = "R"
-    assert len(sides(plots.explanation(one_sided))) == 1
+    assert len(plots.explanation(one_sided).to_dict()["hconcat"]) == 1

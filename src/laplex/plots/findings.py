@@ -20,7 +20,7 @@ MIN_P = 1e-16  # smaller p are drawn at the same height
 _GRAY = "#B3B3B3"
 _LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for the two sides
 _PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
-_PANEL = {"width": 320, "height": 260}  # pixels of each of several
+PANEL_WIDTH, PANEL_HEIGHT = 320, 260  # pixels of each of several
 _BAR_PIXELS = 18
 
 
@@ -65,7 +65,7 @@ def volcano(
     if len(parts) == 1:
         whole = _draw_volcano(frame, points, x, labels, area)
     else:
-        area = replace(area, **_PANEL)
+        area = replace(area, width=PANEL_WIDTH, height=PANEL_HEIGHT)
         panels = [_draw_volcano(frame, part, x, labels // 2, area, panel=name) for name, part in parts.items()]
         whole = alt.concat(*panels, columns=2).resolve_scale(color="shared")
     return chart.finish(whole, given, subtitle=subtitle)
@@ -204,7 +204,7 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
         if len(side)
     ]
     panels = [panel.properties(width=width, height=_BAR_PIXELS * rows) for panel in panels]
-    return chart.finish(alt.hconcat(*panels, spacing=16), drawn.reset_index(drop=True))
+    return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True))
 
 
 def _contributions(side: pd.DataFrame, number: int, value: str, domain: list[float], title: str) -> Any:

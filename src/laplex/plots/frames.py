@@ -56,7 +56,7 @@ def with_comparisons(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     pairs = frame[VALUE].astype(str) + BETWEEN + frame[AGAINST].astype(str)
     result: pd.DataFrame = frame.copy()
-    result.insert(frame.columns.get_loc(AGAINST) + 1, COMPARISON, pairs)  # type: ignore[arg-type]
+    result.insert(list(frame.columns).index(AGAINST) + 1, COMPARISON, pairs)
     return result
 
 
