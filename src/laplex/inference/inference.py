@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -225,12 +225,41 @@ class Inference(CosineQuestions):
         Columns with an order are asked about drift, others about contrast.
         """
         for column in self.fitted.columns:
-            ordered = self.fitted.ordered(column) and len(self.fitted.values(column)) > 2
-            asked = Asked("drift" if ordered else "contrast", column)
+            asked = Asked(self.question(column), column)
             try:
                 self._keep(asked, self._test(asked, None))
             except InputError as error:
                 say(f'no tests of "{column}": {error}', quiet=self.quiet)
+
+    def question(self, column: str) -> Literal["contrast", "drift"]:
+        """What is asked first about a column that the vectors vary by: drift if it has an order and three values.
+
+        Args:
+            column: The column.
+
+        Returns:
+            The name of the method.
+
+        Example:
+            fitted.inference().question("period")
+        """
+        is_line = self.fitted.ordered(column) and len(self.fitted.values(column)) > 2
+        return "drift" if is_line else "contrast"
+
+    def stored(self, column: str) -> pd.DataFrame | None:
+        """The findings about a column that are kept with the model, in an instant.
+
+        Args:
+            column: A column that the vectors vary by.
+
+        Returns:
+            The table of `drift` or `contrast`, whichever `question` names; None if these were not asked before.
+
+        Example:
+            fitted.inference().stored("party")
+        """
+        asked = Asked(self.question(column), column)
+        return self._answer(asked, None) if self._key(asked) in self.fitted.tests else None
 
     def _bare(self, column: str, words: Words) -> tuple[int, str, list[int] | None]:
         """Language, column and ids of words for an answer that the fitted vectors give alone."""
