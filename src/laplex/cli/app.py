@@ -166,22 +166,24 @@ def answer_findings(
 
 
 def readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Findings with the interval in one column, p at its floor as "< 0.001", and sides named where they are the same."""
-    bounds = [f"{one:.2f} to {two:.2f}" if one == one else "" for one, two in zip(frame["lower"], frame["upper"])]
-    shown = frame.assign(interval=bounds, p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
-    shown["p_adjusted"] = frame["p_adjusted"].map(lambda p: "" if pd.isna(p) else f"{p:.2g}")
-    hidden = ["lower", "upper", "permutations"]
+    """Findings as text that fits a terminal: intervals beside estimates, and both sides in one column."""
+    pairs = zip(frame["estimate"], frame["lower"], frame["upper"])
+    sizes = ["" if pd.isna(size) else f"{size:.2f} ({one:.2f} to {two:.2f})" for size, one, two in pairs]
+    shown = frame.assign(estimate=sizes, p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
+    shown["p_adjusted"] = ["" if pd.isna(p) else f"{p:.2g}" for p in frame["p_adjusted"]]
+    for name in ("uses", "units"):
+        shown[name] = ["" if pd.isna(a) else f"{a:,} / {b:,}" for a, b in zip(frame[name], frame[f"{name}_against"])]
     names = {"p_adjusted": "p adjusted", "context": "used with", "context_against": "against: used with"}
-    sides = shown[["value", "against"]].drop_duplicates()
+    hidden = ["lower", "upper", "uses_against", "units_against", "permutations"]
+    sides = frame[["value", "against"]].drop_duplicates()
     if len(sides) == 1:
+        value, against = sides.iloc[0]
+        names |= {"context": f"{value}: used with", "context_against": f"{against}: used with"}
         hidden += ["value", "against"]
-        (value, against), two_sided = sides.iloc[0], ["uses", "units"]
-        names |= {name: f"{name} ({value})" for name in two_sided}
-        names |= {f"{name}_against": f"{name} ({against})" for name in two_sided}
-        names |= {"context": f"used with ({value})", "context_against": f"used with ({against})"}
-    order = [name for name in shown.columns if name not in hidden and name != "interval"]
-    order.insert(order.index("estimate") + 1, "interval")
-    return shown[order].rename(columns=names)
+    elif sides["against"].nunique() == 1:
+        names |= {"value": f"against {sides['against'].iloc[0]}"}
+        hidden += ["against"]
+    return shown.drop(columns=[name for name in hidden if name in shown]).rename(columns=names)
 
 
 def p_values(frame: pd.DataFrame) -> list[str]:

@@ -7,7 +7,6 @@ unknown options and `split_options` sorts them: laplex neighbors MODEL health --
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,9 +29,19 @@ Language = Annotated[str | None, Option("--language", help="The language of the 
 Top = Annotated[int, Option(help="The number of rows to show; a CSV file has all of them.")]
 Word = Annotated[list[str] | None, Option(help="A word to show instead of all; may be repeated.")]
 Test = Annotated[bool, Option("--test/--no-test", help="Test, or show only the bare distances of the vectors.")]
+Intervals = Annotated[bool, Option("--test/--no-test", help="Add intervals, or show the fitted vectors alone.")]
+Across = Annotated[str | None, Option(help="A column: test the differences between its values.")]
 Value = Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")]
 
-HANDLED_HERE = {"model", "words", "word", "value", "slice", "plus", "minus", "to", "csv", "plot"}
+OLD_OPTIONS = {  # of earlier versions, and what to write instead
+    "cluster": "write --unit",
+    "min-clusters": "write --min-units",
+    "rank": "what holds comes first",
+    "joint": "write --against joint",
+    "each": "name a slice, or write laplex distance --along COLUMN",
+    "steps": "write laplex trajectory",
+    "measure": "with --no-test the table has both distances",
+}
 
 
 def inference_options(
@@ -60,42 +69,69 @@ def inference_options(
     }
 
 
-@command("laplex neighbors speeches.laplex health --party D", column_options=True)
+@command("laplex neighbors speeches.laplex health --party D", column_options=True, shared=inference_options)
 def neighbors(
     model: SavedModel,
     words: Words,
+    *,
     k: Annotated[int, Option("-k", help="The number of nearest neighbors to show.")] = 10,
     by: Vectors = "words",
     negative: Annotated[list[str] | None, Option(help="A word to subtract, for analogies; may be repeated.")] = None,
-    language: Language = None,
     to_language: Annotated[str | None, Option(help="Search for neighbors in this language: translations.")] = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
     """Show the words most similar to a word, or to several words together, in each slice."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
-    answer(lx.load(model).neighbors(chosen, at=where, **options), csv, plot, lx.plots.bars)
+    chosen, at = split_options(words)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.neighbors(chosen, k, negative=negative, by=by, to_language=to_language, at=at, test=test)
+    answer(frame, csv, plot, lx.plots.bars)
 
 
-@command("laplex similarity speeches.laplex tax relief", column_options=True)
+@command("laplex similarity speeches.laplex health insurance --party D", column_options=True, shared=inference_options)
 def similarity(
     model: SavedModel,
     words: Words,
-    language: Language = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
+    *,
+    across: Across = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
-    """Show the cosine similarity of two words in each slice."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
+    """Show the cosine similarity of two words in each slice, or how it differs between the values of a column."""
+    chosen, at = split_options(words)
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
-    answer(lx.load(model).similarity(chosen[0], chosen[1], at=where, **options), csv, plot, lx.plots.lines)
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.similarity(chosen[0], chosen[1], across=across, at=at, test=test)
+    answer(frame, csv, plot, lx.plots.lines if across is None else lx.plots.bars)
+
+
+@command(
+    "laplex association speeches.laplex --targets 'career office' --targets 'home family' "
+    "--attributes 'he man' --attributes 'she woman'",
+    column_options=True,
+    shared=inference_options,
+)
+def association(
+    model: SavedModel,
+    slice: Slice = None,
+    *,
+    targets: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
+    attributes: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
+    across: Across = None,
+    csv: Csv = None,
+    plot: Plot = None,
+    **shared: Any,
+) -> None:
+    """Show how much more one set of words is associated with an attribute than another set is (WEAT)."""
+    inference = lx.load(model).inference(**inference_options(**shared))
+    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in given) for given in (targets, attributes)]
+    frame = inference.association(*sets, across=across, at=only_columns(slice))
+    answer(frame, csv, plot, lx.plots.bars)
 
 
 @command("laplex contrast speeches.laplex party --unit speaker", column_options=True, shared=inference_options)
@@ -211,44 +247,50 @@ def show_passages(frame: pd.DataFrame) -> None:
         show(f"{label}… {row['before']}{row['word']}{row['after']} … ({', '.join(metadata)})")
 
 
-@command("laplex trajectory speeches.laplex health --to tax", column_options=True)
+@command("laplex trajectory speeches.laplex health --to tax", column_options=True, shared=inference_options)
 def trajectory(
     model: SavedModel,
     words: Words,
+    *,
     to: Annotated[list[str] | None, Option(help="A word to compare with; may be repeated. Default: itself.")] = None,
     along: Annotated[str | None, Option(help="The ordered column to follow, if there are several.")] = None,
-    language: Language = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
     """Show what a word was similar to through time; the chart shows its path among its neighbors."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
+    chosen, at = split_options(words)
     if len(chosen) != 1:
         raise InputError(f"trajectory takes one word, not {len(chosen)}")
-    fitted = lx.load(model)
-    frame = fitted.trajectory(chosen[0], to=to, at=where, **options)
-    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], at=where, **options))
+    fitted, options = lx.load(model), inference_options(**shared)
+    frame = fitted.inference(**options).trajectory(chosen[0], to=to, along=along, at=at, test=test)
+    path = {"along": along, "language": options["language"], "at": at}
+    answer(frame, csv, plot, lambda _: lx.plots.trajectory(fitted, chosen[0], **path))
 
 
-@command("laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor", column_options=True)
+@command(
+    "laplex project speeches.laplex opera boxing --plus rich --plus wealthy --minus poor",
+    column_options=True,
+    shared=inference_options,
+)
 def project(
     model: SavedModel,
     words: Words,
-    plus: Annotated[list[str], Option(help="A word of the positive pole (1); may be repeated.")],
-    minus: Annotated[list[str], Option(help="A word of the negative pole (−1); may be repeated.")],
-    across: Annotated[str | None, Option(help="A column: show the differences between its values.")] = None,
-    interval: Interval = None,
-    cluster: Cluster = None,
-    language: Language = None,
+    *,
+    plus: Annotated[list[str], Option(help="A word of the positive pole; may be repeated.")],
+    minus: Annotated[list[str], Option(help="A word of the negative pole; may be repeated.")],
+    across: Across = None,
+    test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
+    **shared: Any,
 ) -> None:
     """Show the position of words on a dimension of meaning, such as poor to rich, in each slice."""
-    options = keywords(locals())
-    chosen, where = split_options(words)
+    chosen, at = split_options(words)
     fitted = lx.load(model)
-    frame = fitted.project(chosen, (plus, minus), at=where, **options)
+    inference = fitted.inference(**inference_options(**shared))
+    frame = inference.project(chosen, (plus, minus), across=across, at=at, test=test)
     through_time = across is None and any(map(fitted.ordered, fitted.columns))
     answer(frame, csv, plot, lx.plots.lines if through_time else lx.plots.bars)
 
@@ -348,13 +390,13 @@ def explore(
     lx.explore(model, port=port, browser=browser, wait=True, quiet=quiet)
 
 
-@command('laplex report speeches.laplex --words "health tax" --cluster speaker')
+@command('laplex report speeches.laplex --words "health tax" --unit speaker')
 def report(
     model: SavedModel,
     out: Annotated[Path, Option(help="The file to write; its name ends in .html.")] = Path("report.html"),
     words: Annotated[list[str] | None, Option(help="Words to describe one by one.")] = None,
     column: Annotated[str | None, Option(help="The column to compare. Default: all columns.")] = None,
-    cluster: Cluster = None,
+    unit: Annotated[str | None, Option(help="The column that says who was sampled, such as the speaker.")] = None,
     language: Language = None,
     title: Annotated[str | None, Option(help="The title. Default: the name of the model.")] = None,
     quiet: Quiet = False,
@@ -363,13 +405,8 @@ def report(
     fitted = lx.load(model)
     title = title or model.resolve().stem
     chosen = [word for part in words or [] for word in re.split(r"[,;\s]+", part) if word] or None
-    lx.report(fitted, out, title=title, words=chosen, column=column, cluster=cluster, language=language, quiet=quiet)
+    lx.report(fitted, out, title=title, words=chosen, column=column, unit=unit, language=language, quiet=quiet)
     show(f"report written to {out}")
-
-
-def keywords(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a command that the method of the same name takes under the same name."""
-    return {name: value for name, value in parameters.items() if name not in HANDLED_HERE}
 
 
 def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
@@ -383,6 +420,8 @@ def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
             continue
         column, separator, value = argument[2:].partition("=")
         following = value if separator else next(remaining, None)
+        if column in OLD_OPTIONS:
+            raise InputError(f"--{column} is no longer an option: {OLD_OPTIONS[column]}")
         if not column or following is None:
             raise InputError(f"{argument} has no value: write {argument} VALUE")
         where[column] = following

@@ -176,8 +176,11 @@ class NotConvergedError(LaplexError):
 class Maximum:
     """Newton's method for a block: `trial` is the next point, and `update` takes the derivatives there."""
 
+    tolerance = TOLERANCE
+
     def __init__(self, block: VectorBlock) -> None:
         self.block = block
+        self.found = False
         self.trial = self.point = block.vectors
         self.value = -np.inf
         self.covariance: Floats | None = None  # at the maximum, once it is reached
@@ -199,7 +202,7 @@ class Maximum:
             self._set_step(gradient + (pull - precision @ self.trial), curvature)
         else:
             self._step_size /= 2
-        if self.covariance is None:
+        if not self.found:
             if not self._evaluations_left:
                 raise NotConvergedError(
                     f"the maximum was not found at {MAX_EVALUATIONS} points: the vectors of the model are too far from "
@@ -210,29 +213,33 @@ class Maximum:
 
     def _set_step(self, gradient: Floats, curvature: Floats) -> None:
         """Set the next step, or if it is a small one, take it and end."""
+        self._step = self.newton_step(gradient, curvature)
+        self._expected_rise = float((gradient * self._step).sum())
+        if self._expected_rise <= self.tolerance * gradient.size:
+            self.point, self.found = self.point + self._step, True
+            self.finish()
+
+    def newton_step(self, gradient: Floats, curvature: Floats) -> Floats:
+        """(n, D) Newton's step, from the gradient of the log posterior and the curvature of the log likelihood."""
         hessian = self.block.hessian(curvature)
         try:
-            factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+            self._factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             raise InputError("the prior and the text leave a direction free: give the model a Ridge") from None
-        self._step = linalg.cho_solve(factor, gradient.reshape(-1)).reshape(gradient.shape)
-        self._expected_rise = float((gradient * self._step).sum())
-        if self._expected_rise <= TOLERANCE * gradient.size:
-            self.point = self.point + self._step
-            self.covariance = linalg.cho_solve(factor, np.eye(gradient.size), overwrite_b=True)
+        return np.asarray(linalg.cho_solve(self._factor, gradient.reshape(-1)).reshape(gradient.shape))
+
+    def finish(self) -> None:
+        """Compute what is wanted at the maximum: the covariance."""
+        self.covariance = linalg.cho_solve(self._factor, np.eye(self.point.size), overwrite_b=True)
 
 
-def find_maxima(
-    blocks: Sequence[VectorBlock], text: BlockContexts, report: Callable[[], None] = lambda: None
-) -> list[Maximum]:
-    """The maxima of blocks, found side by side, so that the background is read for all of them at once."""
-    maxima = [Maximum(block) for block in blocks]
-    while moving := [maximum for maximum in maxima if maximum.covariance is None]:
+def find_maxima(maxima: Sequence[Maximum], text: BlockContexts, report: Callable[[], None] = lambda: None) -> None:
+    """Find the maxima of blocks side by side, so that the background is read for all of them at once."""
+    while moving := [maximum for maximum in maxima if not maximum.found]:
         derivatives = log_likelihoods([maximum.block for maximum in moving], [m.trial for m in moving], text)
         for maximum, values in zip(moving, derivatives):
             maximum.update(*values)
         report()
-    return maxima
 
 
 def log_likelihoods(

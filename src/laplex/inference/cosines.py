@@ -1,261 +1,285 @@
-"""Similarities, neighbors and positions on an axis with intervals, and differences between groups along an axis.
+"""Similarities, neighbors and trajectories with intervals, and differences of similarities between groups.
 
-The tables are those of `laplex.questions` with more columns. Rows of words with too little text have no interval.
-Intervals come from clusters (`jackknife.py`): one that uses both words counts for both at once. Differences along an
-axis are score tests from the pooled fit, with the background of each value taken out (`score_test.py`). S slices.
+"estimate" is the cosine at the maximum of the log posterior without the noise that draws it towards zero; the interval
+says how it would come out with other units of the same kind, given the contexts: that these would be others as well is
+not in it. Words with too little text have their counts alone. "uses" and "units" are those of the word that has fewer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
 from laplex.embeddings import Embeddings
+from laplex.errors import InputError
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.contexts import label_free
-from laplex.inference.differences import Request
-from laplex.inference.jackknife import JackknifeVectors, clusters_of, cosine, jackknife_vectors
-from laplex.inference.score_test import AxisDifference, axis_difference, group_scores
-from laplex.inference.scores import ScoreTable
-from laplex.inference.statistics import units_with_words
-from laplex.inference.testing import adjust_p
-from laplex.inference.units import Floats, Ints, Options, Units, interval_quantile, warn_of_speakers
-from laplex.questions.cosine import directions, normalize
-from laplex.questions.similarity import Pole
+from laplex.inference.associations import association, differences_of_position, positions_with_intervals
+from laplex.inference.cosine_intervals import (
+    INTERVAL_COLUMNS,
+    ComparedValues,
+    CosineIntervals,
+    Interval,
+    finish,
+    with_intervals,
+)
+from laplex.inference.jackknife import Estimate, cosine_of
+from laplex.inference.units import Options
+from laplex.model.vectors import as_list, check_slice
+from laplex.questions.change import ordered_column, similarity_along
+from laplex.questions.cosine import By
+from laplex.questions.positions import Axis, Pole, positions_on
+from laplex.questions.similarity import cosines_of_pair, nearest_words
+from laplex.runtime.display import say
 
 
-def similarity(
-    fitted: Embeddings, one: str, two: str, *, at: Mapping[str, Any] | None = None, **options: Any
+@dataclass(frozen=True, eq=False)
+class CosineQuestions(Options):
+    """Questions about similarities; `Inference` has them all."""
+
+    fitted: Embeddings
+
+    def neighbors(
+        self,
+        word: str | Sequence[str] = (),
+        k: int = 10,
+        *,
+        negative: str | Sequence[str] | None = None,
+        by: By = "words",
+        to_language: str | None = None,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
+    ) -> pd.DataFrame:
+        """The words most similar to a word, with intervals; see `Embeddings.neighbors`.
+
+        Args:
+            word: A word, or several, of which the mean direction is taken.
+            k: The number of neighbors.
+            negative: Words that count against it.
+            by: Compare vectors of "words", of "contexts", or "both".
+            to_language: The language of the neighbors, for translations.
+            at: Values of columns that the vectors vary by.
+            test: False for the fitted vectors alone.
+
+        Returns:
+            A row for each slice and neighbor.
+
+        Example:
+            fitted.inference(unit="senator").neighbors("health", at={"party": "D"})
+        """
+        fitted = self.fitted
+        choices: dict[str, Any] = {"negative": negative, "by": by, "to_language": to_language, "at": at}
+        table = nearest_words(fitted, word, k, language=self.language, min_uses=self.min_uses, **choices)
+        if not test:
+            return table
+        words, index = as_list(word), fitted.language(self.language)
+        if len(words) != 1 or negative is not None or by != "words" or to_language is not None or not self._has_text():
+            return with_intervals(table, None, "similarity")
+        one, slices = fitted.id(words[0], index), slice_numbers(fitted, table)
+        others = [fitted.id(other, index) for other in table["neighbor"]]
+        pairs = [(one, other, slice) for other, slice in zip(others, slices)]
+        return with_intervals(table, pair_intervals(fitted, pairs, self), "similarity")
+
+    def similarity(
+        self,
+        one: str,
+        two: str,
+        *,
+        across: str | None = None,
+        to_language: str | None = None,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
+    ) -> pd.DataFrame:
+        """The cosine of two words, or its differences between the values of a column; see `Embeddings.similarity`.
+
+        Args:
+            one: A word.
+            two: Another word.
+            across: A column of the text, between whose values the cosine is compared.
+            to_language: The language of the second word, if it is another.
+            at: Values of columns, to which slices (or with `across` the text) are restricted.
+            test: False for the fitted vectors alone.
+
+        Returns:
+            A row for each slice, or for each comparison.
+
+        Example:
+            fitted.inference(unit="speaker").similarity("work", "status", across="gender")
+        """
+        fitted = self.fitted
+        if across is not None:
+            if not test or to_language is not None:
+                raise InputError("across= is a test of two words of one language: leave out test= and to_language=")
+            return difference_of_similarity(fitted, one, two, self, across, check_slice(at))
+        table = cosines_of_pair(fitted, one, two, self.language, to_language, at)
+        if not test:
+            return table
+        if to_language is not None or not self._has_text():
+            return with_intervals(table, None, "similarity")
+        a, b = (fitted.id(word, fitted.language(self.language)) for word in (one, two))
+        pairs = [(a, b, slice) for slice in slice_numbers(fitted, table)]
+        return with_intervals(table, pair_intervals(fitted, pairs, self), "similarity")
+
+    def association(
+        self,
+        targets: tuple[Pole, Pole],
+        attributes: tuple[Pole, Pole],
+        *,
+        across: str | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """How much more one set of words is associated with an attribute than another; see `Embeddings.association`.
+
+        Args:
+            targets: Two sets of words.
+            attributes: Two sets of words.
+            across: A column of the text, between whose values the association is compared.
+            at: Values of columns, to which slices (or with `across` the text) are restricted.
+
+        Returns:
+            A row for each slice, or for each comparison.
+
+        Example:
+            fitted.inference(unit="speaker").association((["career"], ["home"]), (["he"], ["she"]), across="party")
+        """
+        return association(self.fitted, targets, attributes, self, across, check_slice(at))
+
+    def project(
+        self,
+        words: str | Sequence[str],
+        axis: tuple[Pole, Pole],
+        *,
+        across: str | None = None,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
+    ) -> pd.DataFrame:
+        """The positions of words between two poles, or their differences; see `Embeddings.project`.
+
+        Args:
+            words: A word, or several.
+            axis: The two poles, each a word or several.
+            across: A column of the text, between whose values positions are compared.
+            at: Values of columns, to which slices (or with `across` the text) are restricted.
+            test: False for the fitted vectors alone.
+
+        Returns:
+            A row for each word and slice, or for each word and comparison.
+
+        Example:
+            fitted.inference(unit="speaker").project("tax", axis=("good", "bad"))
+        """
+        fitted, index = self.fitted, self.fitted.language(self.language)
+        if across is not None:
+            if not test:
+                raise InputError("across= is a test: leave out test=False, or compare the positions of slices")
+            return differences_of_position(fitted, words, axis, self, across, check_slice(at))
+        ids, found = fitted.ids(words, index), Axis(fitted, axis, index, fitted.chosen(at), self.min_uses, self.quiet)
+        table = positions_on(found, ids)
+        if not test:
+            return table
+        if not self._has_text():
+            return with_intervals(table, None, "position")
+        return positions_with_intervals(fitted, found, ids, table, self)
+
+    def trajectory(
+        self,
+        word: str,
+        *,
+        along: str | None = None,
+        to: str | Sequence[str] | None = None,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
+    ) -> pd.DataFrame:
+        """How similar a word is, along an ordered column, to what it was at first; see `Embeddings.trajectory`.
+
+        Args:
+            word: A word.
+            along: The column; it may be left out if only one has an order.
+            to: Other words to compare it with, instead of with itself.
+            at: Values of other columns that the vectors vary by.
+            test: False for the fitted vectors alone.
+
+        Returns:
+            A row for each slice that has the word.
+
+        Example:
+            fitted.inference(unit="president").trajectory("war")
+        """
+        fitted, index = self.fitted, self.fitted.language(self.language)
+        number, column = fitted.id(word, index), ordered_column(fitted, along)
+        others = [number] if to is None else fitted.ids(to, index)
+        if test and self._has_text():
+            return trajectory_with_intervals(fitted, number, self, column, others, at)
+        table = similarity_along(fitted, index, number, column, others, at).drop(columns=["slice", "reference"])
+        return with_intervals(table, None, "similarity") if test else table
+
+    def _has_text(self) -> bool:
+        """Whether the text is at hand, without which there are no intervals; a sentence says if it is not."""
+        try:
+            tokens_of(self.fitted, self.tokens)
+        except InputError as error:
+            say(f"no intervals: {error}", quiet=self.quiet)
+            return False
+        return True
+
+
+def difference_of_similarity(
+    fitted: Embeddings, one: str, two: str, options: Options, across: str, at: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """Compute the cosine of two words in each slice, and an interval for it.
+    """The difference of the cosine of two words between the values of a column.
 
-    Args:
-        fitted: The model.
-        one: A word.
-        two: Another word.
-        at: Values of columns that vectors vary by, to which slices are restricted.
-        **options: Those of `Options`.
-
-    Returns:
-        A row for each slice. "similarity" is that of the fitted vectors. Noise draws it towards zero: "estimate" is
-        what it would be without, at the maximum of the log posterior, and what "se", "lower" and "upper" are about.
-        They say how it would come out with other clusters of the same kind, given the contexts: that these would be
-        others as well is not in them. "n" and "clusters" are those of the word that has fewer.
-
-    Example:
-        similarity(fitted, "health", "insurance", cluster="senator", at={"party": "D"})
+    The vectors are estimated at each value by itself, with contexts that have not seen the values.
     """
-    shared = Options.of(options, fitted.columns)
-    text = CosineIntervals(fitted, shared)
-    warn_of_speakers(text.tokens, text.options.cluster, fitted.columns)
-    table = fitted.similarity(one, two, language=shared.language, at=at)
-    ids = fitted.ids([one, two], text.language)
-    text.read(ids)
-    return table.assign(**pd.DataFrame([text.of_pair(ids[0], ids[-1], slice) for slice in fitted.chosen(at)]))
+    index = fitted.language(options.language)
+    a, b = fitted.id(one, index), fitted.id(two, index)
+    compared = ComparedValues(fitted, across, at, options)
+    text = compared.text
+    text.read([a, b])
+    found = [text.cosine(a, b, slice) for slice in range(len(compared.values))]
+    rows = [compared.row(found, pair, [a, b]) for pair in compared.comparisons()]
+    return finish([{"word": one, "other": two, **row} for row in rows], options.level)
 
 
-def neighbors(
-    fitted: Embeddings, word: str, k: int = 10, *, at: Mapping[str, Any] | None = None, **options: Any
-) -> pd.DataFrame:
-    """Find the k words most similar to a word by the fitted vectors, and an interval for each similarity.
+def pair_intervals(fitted: Embeddings, pairs: Sequence[tuple[int, int, int]], options: Options) -> list[dict[str, Any]]:
+    """The columns of intervals for the cosines of pairs of words, each in a slice: (one, two, slice)."""
+    text = CosineIntervals(fitted, options)
+    text.read([word for one, two, _ in pairs for word in (one, two)])
+    return [interval_columns(text, text.cosine(one, two, slice), [one, two], slice) for one, two, slice in pairs]
 
-    The words were chosen because they looked similar, so those at the end of a long list will on average be a little
-    less similar in another sample than here.
 
-    Args:
-        fitted: The model.
-        word: The word.
-        k: How many neighbors it has in each slice.
-        at: Values of columns that vectors vary by, to which slices are restricted.
-        **options: Those of `Options`.
+def interval_columns(text: CosineIntervals, found: Estimate | None, words: Sequence[int], slice: int) -> dict[str, Any]:
+    """The columns of a cosine in a slice: its interval, and the uses and units of the rarest of some words."""
+    interval = Interval.of(found, text.options.interval, -1.0, 1.0)
+    return dict(zip(INTERVAL_COLUMNS, (*interval[:3], *text.text_size(words, slice))))
 
-    Returns:
-        A row for each slice and neighbor, with the columns that `similarity` explains.
 
-    Example:
-        neighbors(fitted, "health", cluster="senator", at={"party": "D"})
-    """
-    shared = Options.of(options, fitted.columns)
-    text = CosineIntervals(fitted, shared)
-    warn_of_speakers(text.tokens, text.options.cluster, fitted.columns)
-    table = fitted.neighbors(word, k, language=shared.language, at=at)
-    index = fitted.id(word, text.language)
-    others = [fitted.id(other, text.language) for other in table["neighbor"]]
-    text.read(list(dict.fromkeys([index, *others])))
+def slice_numbers(fitted: Embeddings, table: pd.DataFrame) -> list[int]:
+    """The number of the slice that each row of a table is about."""
     keys = {key: number for number, key in enumerate(fitted.rows.slices.keys)}
-    slices = [keys[key] for key in table[list(fitted.columns)].itertuples(index=False, name=None)]
-    return table.assign(**pd.DataFrame([text.of_pair(index, other, slice) for other, slice in zip(others, slices)]))
+    if not fitted.columns:
+        return [0] * len(table)
+    return [keys[key] for key in table[list(fitted.columns)].itertuples(index=False, name=None)]
 
 
-def project(
+def trajectory_with_intervals(
     fitted: Embeddings,
-    words: str | Sequence[str],
-    axis: tuple[Pole, Pole],
-    *,
-    across: str | None = None,
-    at: Mapping[str, Any] | None = None,
-    pooled: Embeddings | None = None,
-    **options: Any,
+    word: int,
+    options: Options,
+    column: str,
+    others: Sequence[int],
+    at: Mapping[str, Any] | None,
 ) -> pd.DataFrame:
-    """Compute positions of words on an axis, or with `across` how far two values of a column are apart along it.
-
-    Args:
-        fitted: The model.
-        words: The words.
-        axis: Its two poles, each a word or several.
-        across: The column whose values are compared, if any.
-        at: Values of other columns, to which slices (or with `across` the text) are restricted.
-        pooled: With `across`, a model of the same text without labels, if there is one.
-        **options: Those of `Options`.
-
-    Returns:
-        Without `across`, a row for each word and slice: "position" is that of the fitted vectors, and the other columns
-        are those that `similarity` explains. With `across`, a row for each word and pair of values: "estimate" is the
-        difference of the word's vectors along the axis, which a word that is only more frequent at one value does not
-        have, and "p_adjusted" is p after Benjamini and Hochberg over all rows; contexts and axis are those of
-        `pooled`. Words with too little text are listed with their counts alone.
-
-    Example:
-        project(fitted, "tax", ("good", "bad"), cluster="senator")
-        project(fitted, ["tax", "war"], ("good", "bad"), across="party", cluster="senator")
-    """
-    shared = Options.of(options, fitted.columns)
-    text = CosineIntervals(fitted, shared)
-    warn_of_speakers(text.tokens, text.options.cluster, fitted.columns if across is None else [across])
-    # with `across`, for the complaints about poles that are none
-    table = fitted.project(words, axis, language=shared.language, at=at if across is None else None)
-    if across is not None:
-        request = Request(fitted, across, at, options | {"tokens": text.tokens}, words, permutations=0)
-        return _differences(request, axis, label_free(fitted, text.tokens, pooled, shared.quiet))
-    ids, slices = fitted.ids(words, text.language), fitted.chosen(at)
-    text.read(ids)
-    axes = [_direction(fitted, axis, text.language, slice) for slice in slices]
-    return table.assign(**pd.DataFrame([text.with_axis(word, *pair) for word in ids for pair in zip(axes, slices)]))
-
-
-def _direction(vectors: Embeddings, axis: tuple[Pole, Pole], language: int, slice: int) -> Floats:
-    """(D) The axis in a slice, of length one."""
-    means = [directions(vectors, vectors.ids(pole, language), language, slice).mean(0) for pole in axis]
-    return np.asarray(normalize(means[0] - means[1]), np.float64)
-
-
-def _differences(request: Request, axis: tuple[Pole, Pole], free: Embeddings) -> pd.DataFrame:
-    """A row for each word and pair of labels."""
-    text, direction = request.read(free), _direction(free, axis, request.language, 0)
-    counts, clusters = text.counts()
-    pairs = list(combinations(np.unique(request.units.label).tolist(), 2))
-    tested = [request.enough(counts[:, pair].sum(1), clusters[:, pair].min(1)) for pair in pairs]
-
-    def find(table: ScoreTable) -> list[AxisDifference | None]:
-        scores = [
-            group_scores(table, [[label] for label in pair]) if enough[table.word] else None
-            for pair, enough in zip(pairs, tested)
-        ]
-        return [None if found is None else axis_difference(found, direction) for found in scores]
-
-    differences = np.full((len(request.ids), len(pairs), 3), np.nan)
-    chosen = np.flatnonzero(np.any(tested, axis=0)).tolist()
-    for word, results in zip(chosen, text.run(chosen, find)):
-        for place, result in enumerate(results):
-            if result is not None:
-                differences[word, place] = result
-    frames = []
-    for place, pair in enumerate(pairs):
-        estimate, error, freedom = differences[:, place].T
-        width = stats.t.ppf(0.5 + request.options.interval / 2, freedom) * error
-        p = student_p(differences[:, place])
-        columns = {"word": request.words(), request.column: request.name(pair), "estimate": estimate, "se": error}
-        columns |= {"lower": estimate - width, "upper": estimate + width, "z": estimate / error}
-        columns |= {"p": p, "p_adjusted": np.nan}
-        columns |= {"n": counts[:, pair].sum(1), "clusters": clusters[:, pair].sum(1)}
-        frames.append(pd.DataFrame(columns))
-    # sorted by their old numbers, all rows of a word stand together
-    table = pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
-    return table.assign(p_adjusted=adjust_p(table["p"].to_numpy()))
-
-
-def student_p(differences: Floats) -> Floats:
-    """(…) p of differences (…, 3), by Student's t."""
-    return np.asarray(2 * stats.t.sf(abs(differences[..., 0] / differences[..., 1]), differences[..., 2]))
-
-
-class CosineInterval(NamedTuple):
-    """A cosine with its interval, and how much text it is from: columns of a table."""
-
-    estimate: float
-    se: float
-    lower: float
-    upper: float
-    n: int
-    clusters: int
-
-
-class CosineIntervals:
-    """Intervals for cosines of some words, where there is enough text."""
-
-    def __init__(self, fitted: Embeddings, options: Options) -> None:
-        self.fitted, self._z = fitted, interval_quantile(options.interval)
-        self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
-        self.options = options.with_unit(self.tokens, fitted.columns)
-        self._cluster_of_document = clusters_of(fitted, self.tokens, self.options.cluster)
-        self.clusters: dict[int, Ints] = {}  # by word, (S) how many use it
-        self.vectors: dict[int, JackknifeVectors] = {}
-
-    def read(self, ids: Sequence[int]) -> None:
-        """Read the text of words."""
-        self.clusters = self._count_clusters(ids)
-        enough = [i for i in ids if any(self._is_enough(i, slice) for slice in range(len(self.fitted.rows.slices)))]
-        if enough:
-            self.vectors = jackknife_vectors(self.fitted, enough, self.language, self.tokens, self.options)
-
-    def _count_clusters(self, ids: Sequence[int]) -> dict[int, Ints]:
-        tokens, slices = self.tokens, self.fitted.rows.slices
-        place = np.full(len(tokens.vocabularies[self.language]), -1, np.int32)
-        place[list(ids)] = np.arange(len(ids))
-        documents = np.flatnonzero(tokens.languages == self.language)
-        clusters, slice = self._cluster_of_document[documents], slices.of_document[documents].astype(np.int64)
-        units = Units.group(documents, clusters, slice, list(map(str, slices.keys)))
-        number = np.repeat(np.arange(len(units)), np.diff(units.start))
-        start, unit, _ = units_with_words(tokens.ids, tokens.offsets, units.documents, number, place, len(ids))
-        word = np.repeat(np.arange(len(ids)), np.diff(start))
-        counts = np.bincount(word * len(slices) + units.label[unit], minlength=len(ids) * len(slices))
-        return dict(zip(ids, counts.reshape(len(ids), len(slices))))
-
-    def _text_size(self, word: int, slice: int) -> tuple[int, int]:
-        """How often a word occurs in a slice, and in how many clusters."""
-        return int(self.fitted.counts[self.language][slice, word]), int(self.clusters[word][slice])
-
-    def _is_enough(self, word: int, slice: int) -> bool:
-        n, clusters = self._text_size(word, slice)
-        return n >= self.options.min_count and clusters >= self.options.fewest
-
-    def _of(self, word: int, slice: int) -> tuple[Floats, Floats] | None:
-        """A word's vector in a slice and the influence on it, if there is enough text."""
-        if word not in self.vectors or not self._is_enough(word, slice):
-            return None
-        vectors, influence = self.vectors[word]
-        return vectors[slice], influence[slice]
-
-    def of_pair(self, one: int, two: int, slice: int) -> CosineInterval:
-        """The interval for the cosine of two words; the text is that of the word that has less."""
-        (n, clusters), (n_two, clusters_two) = self._text_size(one, slice), self._text_size(two, slice)
-        first, second = self._of(one, slice), self._of(two, slice)
-        value = None if first is None or second is None else cosine(*first, *second)
-        return self._bound(value, min(n, n_two), min(clusters, clusters_two))
-
-    def with_axis(self, word: int, axis: Floats, slice: int) -> CosineInterval:
-        """The interval for the cosine of a word and an axis, which is held."""
-        vector = self._of(word, slice)
-        value = None if vector is None else cosine(*vector, axis, np.zeros_like(vector[1]))
-        return self._bound(value, *self._text_size(word, slice))
-
-    def _bound(self, value: tuple[float, float] | None, n: int, clusters: int) -> CosineInterval:
-        """A cosine with the ends of its interval, none of which is beyond ±1."""
-        estimate, se = value or (float("nan"), float("nan"))
-        lower, estimate, upper = np.clip([estimate - self._z * se, estimate, estimate + self._z * se], -1, 1).tolist()
-        return CosineInterval(estimate, se, lower, upper, n, clusters)
+    """The trajectory of a word, whose first slice is the first that has enough text for an interval."""
+    text = CosineIntervals(fitted, options)
+    text.read([word, *others])
+    index = text.language
+    table = similarity_along(fitted, index, word, column, others, at, lambda slice: text.is_enough(word, slice))
+    ids = {fitted.rows.vocabularies[index].words[other]: other for other in others}
+    found = []
+    for name, slice, reference in zip(table["to"], table["slice"], table["reference"]):
+        here, there = text.direction(word, slice), text.direction(ids[name], reference)
+        cosine = None if here is None or there is None else cosine_of(here, there)
+        found.append(interval_columns(text, cosine, [word, ids[name]], slice))
+    return with_intervals(table.drop(columns=["slice", "reference"]), found, "similarity")

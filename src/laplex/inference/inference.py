@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
+from laplex.inference.cosines import CosineQuestions
 from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COUNTS, Findings, holds
 from laplex.inference.scores import ScorePass
@@ -47,7 +47,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Inference(Options):
+class Inference(CosineQuestions):
     """Questions about what would hold in another sample of text, with what all of them share said once.
 
     `fitted.contrast(...)` is `fitted.inference().contrast(...)`. Every question gives a table with the same columns:
@@ -66,8 +66,6 @@ class Inference(Options):
     Rows that hold come first, those with the largest lower end before others. `frame.attrs["summary"]` is what the
     table says in one sentence.
     """
-
-    fitted: Embeddings
 
     def contrast(
         self,

@@ -21,13 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.special import expit
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
-from laplex.inference.conditional import CURVATURE_CONTEXTS, BlockContexts, Maximum, find_maxima, make_blocks
-from laplex.inference.statistics import ContextReader, Contexts, starts_of
+from laplex.inference import kernels
+from laplex.inference.conditional import BlockContexts, Maximum, find_maxima, make_blocks
+from laplex.inference.coupled import CoupledSystem
+from laplex.inference.statistics import ContextReader, Contexts, Singles, starts_of
 from laplex.inference.units import Floats, Ints, Options
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import bar
@@ -39,6 +40,8 @@ CONTEXT_WORD_BYTES = 2**30  # for the contexts of SGNS, of which every group has
 WORDS_PER_BATCH = 32  # whose contexts are in memory together
 BLOCKS_PER_TILE = 8  # that are maximized side by side
 BACKGROUND_CONTEXTS = 300_000  # their noise is in the influences
+CURVATURE_CONTEXTS_PER_WORD = 40_000  # of a side of all its cells, and at least:
+MIN_CURVATURE_CONTEXTS = 4_000  # of a cell
 MAX_NUMBERS_PER_WORD = 6_000  # in all its vectors
 MAX_NOISE_SHARE = 0.9  # of a vector's squared length, beyond which nothing is said about its direction
 
@@ -71,26 +74,66 @@ def jackknife_vectors(
 def clusters_of(fitted: Embeddings, tokens: Tokens, cluster: str | None) -> Ints:
     """(M) The cluster of each document: itself, or the value of a column."""
     if cluster in fitted.columns:
-        raise InputError(f'cluster="{cluster}" is what vectors vary by: name the column that says who speaks')
+        raise InputError(f'unit="{cluster}" is what vectors vary by: name the column that says who speaks')
     return np.arange(tokens.documents) if cluster is None else tokens.codes(cluster).astype(np.int64)
 
 
-def cosine(one: Floats, influence_one: Floats, two: Floats, influence_two: Floats) -> tuple[float, float]:
-    """The cosine of two vectors without its noise, and its standard error; NaN if a vector is mostly noise.
+class Direction(NamedTuple):
+    """A vector divided by its length without noise, and the influence of clusters divided by the same."""
 
-    Noise adds Σ‖influence‖² to the squared length of a vector, and so draws the plain cosine towards zero.
-    """
-    squares = []
-    for vector, influence in ((one, influence_one), (two, influence_two)):
-        total = float(vector @ vector)
-        squares.append(total - float((influence**2).sum()))
-        if not squares[-1] > (1 - MAX_NOISE_SHARE) * total:
-            return float("nan"), float("nan")
-    scale = float(np.sqrt(squares[0] * squares[1]))
-    value = (float(one @ two) - float((influence_one * influence_two).sum())) / scale
-    change = (influence_one @ two + influence_two @ one) / scale
-    change = change - value * (influence_one @ one / squares[0] + influence_two @ two / squares[1])
-    return value, float(np.sqrt((change**2).sum()))
+    vector: Floats  # (D)
+    influence: Floats  # (C, D)
+
+    def unit_influence(self) -> Floats:
+        """(C, D) The influence on the direction: what it does along the vector changes its length only."""
+        return self.influence - np.outer(self.influence @ self.vector, self.vector)
+
+
+class Estimate(NamedTuple):
+    """A number, and the influence of each cluster (C) on it."""
+
+    value: float
+    influence: Floats
+
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference of two numbers."""
+        return Estimate(self.value - other.value, self.influence - other.influence)
+
+    @property
+    def standard_error(self) -> float:
+        """The root of the sum of the squared influences."""
+        return float(np.sqrt((self.influence**2).sum()))
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom: the number of clusters, if they are much alike (Satterthwaite)."""
+        squares = self.influence**2
+        return 3 * float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
+
+
+def direction(vector: Floats, influence: Floats) -> Direction | None:
+    """The direction of a vector; None if it is mostly noise, which adds Σ‖influence‖² to the squared length."""
+    total = float(vector @ vector)
+    square = total - float((influence**2).sum())
+    if not square > (1 - MAX_NOISE_SHARE) * total:
+        return None
+    return Direction(vector / np.sqrt(square), influence / np.sqrt(square))
+
+
+def cosine_of(one: Direction, two: Direction) -> Estimate:
+    """The cosine of two directions without its noise, which clusters that have a say in both share."""
+    value = float(one.vector @ two.vector) - float((one.influence * two.influence).sum())
+    change = one.influence @ two.vector + two.influence @ one.vector
+    return Estimate(value, change - value * (one.influence @ one.vector + two.influence @ two.vector))
+
+
+def cosine(one: Floats, influence_one: Floats, two: Floats, influence_two: Floats) -> tuple[float, float]:
+    """The cosine of two vectors without its noise, and its standard error; NaN if a vector is mostly noise."""
+    first, second = direction(one, influence_one), direction(two, influence_two)
+    if first is None or second is None:
+        return float("nan"), float("nan")
+    found = cosine_of(first, second)
+    return found.value, found.standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +145,8 @@ class _SliceContexts(Contexts):
 
 
 _ByCell = Mapping[tuple[int, int], _SliceContexts]  # by word and slice
-_CurvatureRows = tuple[int, Floats]  # which vector, and rows whose products with themselves are part of its curvature
+# rows whose products with themselves are a curvature, where those of each unit begin, its vector and its cluster
+_UnitRows = tuple[Singles, Ints, Ints, Ints]
 
 
 class _Jackknife:
@@ -110,7 +154,7 @@ class _Jackknife:
 
     def __init__(self, fitted: Embeddings, language: int, tokens: Tokens, options: Options) -> None:
         self.fitted, self.language = fitted, language
-        names, group = np.unique(clusters_of(fitted, tokens, options.cluster), return_inverse=True)
+        names, group = np.unique(clusters_of(fitted, tokens, options.unit), return_inverse=True)
         most = MAX_GROUPS
         if not Likelihood.of(fitted.settings["model"]["likelihood"]).context_is_window_sum:
             size = 4 * len(fitted.rows.vocabularies[language]) * fitted.dimensions
@@ -125,7 +169,9 @@ class _Jackknife:
         self.cluster = cells % self.clusters  # (U)
         # documents of other languages are not read: any number will do for them
         unit = np.where(is_read, np.searchsorted(cells, cell), 0)
-        self.reader = ContextReader(tokens, unit, len(cells), fitted, language, options)
+        self.reader = ContextReader(
+            tokens, unit, len(cells), fitted, language, options, background_positions=BACKGROUND_CONTEXTS
+        )
 
     def read(self, ids: Sequence[int]) -> Iterator[tuple[int, JackknifeVectors]]:
         """The vectors of words whose contexts are in memory together."""
@@ -139,10 +185,12 @@ class _Jackknife:
         words = sorted({cell.word for block in blocks for cell in block.cells})
         by_word = zip(words, map(self._join_units, self.reader.contexts(words)))
         occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
-        background = self._join_units(_thin(self.reader.background))
+        background = self._join_units(self.reader.background)
         text = BlockContexts(occurrences, background, {word: float(self.reader.negatives[word]) for word in words})
         for first in range(0, len(blocks), BLOCKS_PER_TILE):
-            for maximum in find_maxima(blocks[first : first + BLOCKS_PER_TILE], text):
+            maxima = [_CoupledMaximum(block) for block in blocks[first : first + BLOCKS_PER_TILE]]
+            find_maxima(maxima, text)
+            for maximum in maxima:
                 influence = self._influence(maximum, occurrences, background)
                 place = maximum.block.place[0]
                 yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
@@ -162,58 +210,49 @@ class _Jackknife:
     def _influence(self, maximum: Maximum, occurrences: _ByCell, background: Sequence[_SliceContexts]) -> Floats:
         """(n, C, D) The influence of each cluster on each vector."""
         block, (count, size) = maximum.block, maximum.point.shape
-        scores = np.zeros((self.clusters, count, size))
-        curvature = np.zeros((count, size, size))
-        curvature_rows: list[list[_CurvatureRows]] = [[] for _ in range(self.clusters)]
+        scores, curvature = np.zeros((count, self.clusters, size)), np.zeros((count, size, size))
+        parts: list[_UnitRows] = []
+        most = max(CURVATURE_CONTEXTS_PER_WORD // len(block.cells), MIN_CURVATURE_CONTEXTS)
         for cell in block.cells:
             vector, negatives = maximum.point[cell.place], float(self.reader.negatives[cell.word])
             sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives)
             for part, sign, rate in sides:
                 residual = expit(-sign * (part.vectors @ vector.astype(np.float32)))
                 pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
-                rows, start = _curvature_rows(part, rate * bend)
+                rows, start = _curvature_rows(part, rate * bend, most)
                 curvature[cell.place] += rows.T @ rows
-                for i, c in enumerate(self.cluster[part.first : part.first + len(start) - 1].tolist()):
+                cluster = self.cluster[part.first : part.first + len(start) - 1]
+                for i, c in enumerate(cluster.tolist()):
                     inside = slice(*part.start[i : i + 2])
-                    scores[c, cell.place] += sign * rate * (pull[inside] @ part.vectors[inside])
-                    curvature_rows[c].append((cell.place, rows[start[i] : start[i + 1]]))
-        inverse = linalg.cho_solve(linalg.cho_factor(block.hessian(curvature)), np.eye(count * size))
-        influence = np.zeros((self.clusters, count, size))
-        for c in np.flatnonzero(scores.any((1, 2))):
-            influence[c] = _step_without(inverse, curvature_rows[c], scores[c])
-        return influence.transpose(1, 0, 2)
+                    scores[cell.place, c] += sign * rate * (pull[inside] @ part.vectors[inside])
+                parts.append((rows, start, np.full(len(cluster), cell.place), cluster))
+
+        def of_clusters(vectors: Floats) -> Floats:
+            products = np.zeros_like(vectors)
+            for part in parts:
+                kernels.add_unit_products(*part, vectors, products)
+            return products
+
+        return CoupledSystem(block.precision, curvature).solve(scores, of_clusters)
 
 
-def _thin(parts: Sequence[Contexts]) -> list[Contexts]:
-    """Every k-th of the contexts if there are many that count the same, each counting k times as much."""
-    step = -(-sum(map(len, parts)) // BACKGROUND_CONTEXTS)
-    return [
-        Contexts(part.vectors[::step], part.weight * len(part) / len(part.vectors[::step]))
-        if step > 1 and len(part) and isinstance(part.weight, float)
-        else part
-        for part in parts
-    ]
+class _CoupledMaximum(Maximum):
+    """The maximum of a word in many slices, by conjugate gradients; its covariance is not computed."""
+
+    tolerance = 1e-4  # of the standard deviations of a jackknife
+
+    def newton_step(self, gradient: Floats, curvature: Floats) -> Floats:
+        return CoupledSystem(self.block.precision, curvature).solve(gradient[:, None])[:, 0]
+
+    def finish(self) -> None:
+        pass
 
 
-def _curvature_rows(part: _SliceContexts, bend: NDArray[np.float32]) -> tuple[Floats, Ints]:
+def _curvature_rows(part: _SliceContexts, bend: NDArray[np.float32], most: int) -> tuple[Singles, Ints]:
     """(m, D) Rows whose products with themselves are the curvature (some of many), and where each unit's begin."""
-    chance = np.minimum(bend * np.float32(CURVATURE_CONTEXTS / max(float(bend.sum()), 1e-30)), np.float32(1.0))
-    if len(bend) <= CURVATURE_CONTEXTS:
-        chance = np.ones_like(bend)
+    if len(bend) <= most:
+        return part.vectors * np.sqrt(bend)[:, None], part.start
+    chance = np.minimum(bend * np.float32(most / max(float(bend.sum()), 1e-30)), np.float32(1.0))
     chosen = np.flatnonzero(np.random.default_rng([1, 8]).random(len(bend), np.float32) < chance)
     rows = part.vectors[chosen] * np.sqrt(bend[chosen] / chance[chosen])[:, None]
-    return rows.astype(np.float64), np.searchsorted(chosen, part.start)
-
-
-def _step_without(inverse: Floats, curvature_rows: Sequence[_CurvatureRows], score: Floats) -> Floats:
-    """(n, D) (H − A_c)⁻¹ s_c = H⁻¹ (I − A_c H⁻¹)⁻¹ s_c, solved for the vectors that the cluster has text about."""
-    size = score.shape[1]
-    places = sorted({place for place, _ in curvature_rows})
-    index = np.concatenate([np.arange(place * size, (place + 1) * size) for place in places])
-    part = inverse[np.ix_(index, index)]
-    left = np.eye(len(index))
-    for place, rows in curvature_rows:
-        inside = slice(at := places.index(place) * size, at + size)
-        left[inside] -= rows.T @ (rows @ part[inside])
-    solved = np.linalg.solve(left, score[places].reshape(-1))
-    return np.asarray((inverse[:, index] @ solved).reshape(score.shape))
+    return rows.astype(np.float32), np.searchsorted(chosen, part.start)

@@ -310,3 +310,17 @@ def count_context_words(text, place, units, first, last, kept, together, alone):
                 for j in range(low, high):
                     if j != i:
                         together[word * units + unit, kept[j]] += 1
+
+
+@fast
+def add_unit_products(rows, start, place, cluster, vectors, products):
+    """Add A x by unit, A = Σ r rᵀ over the unit's rows: `vectors` and `products` are (places, clusters, D)."""
+    size = rows.shape[1]
+    for unit in range(len(place)):
+        x, product = vectors[place[unit], cluster[unit]], products[place[unit], cluster[unit]]
+        for i in range(start[unit], start[unit + 1]):
+            score = F(0.0)
+            for d in range(size):
+                score += rows[i, d] * x[d]
+            for d in range(size):
+                product[d] += score * rows[i, d]

@@ -22,6 +22,7 @@ from laplex.errors import InputError, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.conditional import (
     BlockContexts,
+    Maximum,
     NotConvergedError,
     VectorBlock,
     find_maxima,
@@ -318,8 +319,9 @@ def solve(
     blocks: Sequence[VectorBlock], text: BlockContexts, center: Center, report: Callable[[], None] = lambda: None
 ) -> list[GaussianFit]:
     """The Gaussian of each block, given the contexts."""
-    fits = []
-    for maximum in find_maxima(blocks, text, report):
+    fits, maxima = [], [Maximum(block) for block in blocks]
+    find_maxima(maxima, text, report)
+    for maximum in maxima:
         mean, covariance = maximum.point, maximum.covariance
         assert covariance is not None
         if center == "mean":

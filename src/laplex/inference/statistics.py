@@ -122,13 +122,18 @@ class ContextReader(TextPass):
         language: int,
         options: Options,
         report: Callable[[], None] = lambda: None,
+        background_positions: int | None = None,
     ) -> None:
-        """`unit` is that of each document of the text; `report` is called now and then, to show progress."""
+        """`unit` is that of each document of the text; `report` is called now and then, to show progress.
+
+        The background of CBOW is about `background_positions`, by default as many as `BACKGROUND_BYTES` hold.
+        """
         documents = np.flatnonzero((tokens.languages == language) & (np.diff(tokens.offsets) > 1))
         documents = documents[np.argsort(unit[documents], kind="stable")]
         start = np.searchsorted(unit[documents], np.arange(units + 1))
         super().__init__(tokens, documents, start, fitted, language, options)
         self.units, self.report = units, report
+        self._background_room = background_positions or BACKGROUND_BYTES // (4 * self.dimensions)
         self.background: list[Contexts] = []  # of any position of each unit, once the contexts of words are read
 
     def contexts(self, words: Sequence[int]) -> list[list[Contexts]]:
@@ -164,9 +169,9 @@ class ContextReader(TextPass):
         cell_share = np.full(len(total), min(1.0, room / max(int(total.sum()), 1)))
         share = np.zeros(self.units)
         if not self.background:  # the same share in each unit, but enough of them in small ones
-            background_room = BACKGROUND_BYTES // (4 * self.dimensions)
-            least = min(MIN_POSITIONS_PER_UNIT, background_room // self.units) / np.maximum(total_positions, 1)
-            share = np.minimum(1.0, np.maximum(background_room / max(int(total_positions.sum()), 1), least))
+            room = self._background_room
+            least = min(MIN_POSITIONS_PER_UNIT, room // (2 * self.units)) / np.maximum(total_positions, 1)
+            share = np.minimum(1.0, np.maximum(room / max(int(total_positions.sum()), 1), least))
         start = starts_of((total * cell_share).astype(np.int64))
         begin = starts_of((total_positions * share).astype(np.int64))
         here = np.empty((start[-1], self.dimensions), np.float32)

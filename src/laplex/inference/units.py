@@ -37,6 +37,7 @@ class Options:
         min_units: The units that must use a word, on each side or in each slice; by default 25, and fewer if there are
             under 100 units: a quarter of them, but 5 at least.
         min_count: How often a word must occur on both sides together, or in a slice.
+        min_uses: How often a word must be used in a slice to be a neighbor or a part of a pole there.
         exclude: Words that are left out of tables unless they are asked for by name; by default the function words of
             the language. () leaves out none.
         permutations: How many permutations are counted for every word; by default as many as it takes, from 999 to a
@@ -46,6 +47,7 @@ class Options:
         seed: Of everything that is drawn by chance.
         threads: How many threads read the text; all processors by default.
         quiet: Whether to say nothing on the way.
+        level: The false discovery rate: a finding holds if its adjusted p is at most this.
 
     Example:
         fitted.inference(unit="senator", interval=0.95, min_count=50).contrast("party")
@@ -57,6 +59,7 @@ class Options:
     min_effect: float = 0.1
     min_units: int | None = None
     min_count: int = 100
+    min_uses: int = 5
     exclude: Collection[str] | None = None
     permutations: int | None = None
     tokens: Tokens | None = None
@@ -68,6 +71,7 @@ class Options:
     def __post_init__(self) -> None:
         check_interval(self.interval)
         check_int("min_count", self.min_count)
+        check_int("min_uses", self.min_uses, 0)
         if self.min_units is not None:
             check_int("min_units", self.min_units, 2)
         if self.permutations is not None:

@@ -21,7 +21,8 @@ from laplex.plots.chart import COLORS, MUTED, Chart, Floats, alt, records, title
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import matched_slices
 from laplex.questions.cosine import cosines, directions, nearest
-from laplex.questions.similarity import Pole, Similarities
+from laplex.questions.positions import Pole
+from laplex.questions.similarity import Similarities
 from laplex.runtime.display import say
 
 Method = Literal["pca", "umap"]
@@ -161,7 +162,9 @@ def map(
     if isinstance(color, str):
         points["_color"], encoding = keys[color], _column_colors(fitted, color)
     elif color is not None:
-        points["_color"] = fitted.project(names, color, language=language, at=at)["position"]
+        by = ["word", *fitted.columns]  # slices in which a pole is not used have no positions
+        found = fitted.project(names, color, language=language, at=at).set_index(by)["position"]
+        points["_color"] = found.reindex(frame.set_index(by).index).to_numpy()
         frame["position"], encoding = points["_color"], _pole_colors(points["_color"].to_numpy(np.float64), color)
     plane = Plane(positions, width, height, margin=(56, 24))
     title = ", ".join(value for name, value in keys.iloc[0].items() if name != color)

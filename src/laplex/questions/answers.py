@@ -151,8 +151,3 @@ def slice_values(vectors: Vectors, slice: int) -> dict[str, str]:
 def in_order_of_words(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """One table of several that list the same words, in which all rows of a word are together."""
     return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
-
-
-def is_inference(*options: Any) -> bool:
-    """Whether an option asks what would hold in another sample."""
-    return any(option is not None and option is not False for option in options)

@@ -7,22 +7,24 @@ V words, n ids.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, check_int, explain_keywords, quote
+from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.vectors import Vectors
 from laplex.questions.answers import Answers, slice_values
 from laplex.questions.contrast import SlicePairs, matched_slices, slice_distances
-from laplex.questions.cosine import cosines, directions, nearest
+from laplex.questions.cosine import cosines, directions, nearest, slices_with, used
+from laplex.questions.positions import MIN_USES
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
 
+TRAJECTORY_NEIGHBORS = 5
 Path = Mapping[str, int]
 
 
@@ -69,54 +71,68 @@ class Changes(Answers):
         *,
         along: str | None = None,
         to: str | Sequence[str] | None = None,
-        reference: Literal["first", "last"] = "first",
-        k: int = 5,
         language: str | None = None,
         at: Mapping[str, Any] | None = None,
+        test: bool = True,
     ) -> pd.DataFrame:
-        """How similar a word is, along an ordered column, to what it was at the first value, and its neighbors.
+        """How similar a word is, along an ordered column, to what it was at first, or to other words.
+
+        Slices without the word are left out. What it was at first is its vector in the first slice with enough text.
 
         Args:
             word: A word.
             along: The column; it may be left out if only one has an order.
             to: Other words to compare it with, in the same slice, instead of with itself.
-            reference: Compare the word with itself at the "first" or at the "last" value.
-            k: The number of neighbors to list.
             language: The language, if there are several.
             at: Values of other columns that the vectors vary by; without any, all slices.
+            test: False for the fitted vectors alone.
 
         Returns:
-            Word, slice, the word it is compared with, similarity, count and neighbors.
+            Word, slice, the word it is compared with ("to"), similarity, estimate, lower and upper as in `neighbors`,
+            uses, units and its five nearest neighbors there.
 
         Example:
             fitted.trajectory("health", to=["insurance", "security"], at={"party": "D"})
         """
-        k = check_int("k", k)
-        if reference not in ("first", "last"):
-            raise InputError(f'reference="{reference}": write "first" or "last"')
-        column = ordered_column(self, along)
-        index = self.language(language)
-        number = self.id(word, index)
-        others = [number] if to is None else self.ids(to, index)
-        names = self.rows.vocabularies[index].words
-        records = []
-        paths = [list(path.values()) for path in matched_slices(self, column, at)]
-        total = sum(map(len, paths))
-        with bar("neighbors") as progress:
-            for path in paths:
-                start = path[0 if reference == "first" else -1]
-                for place in path:
-                    here = directions(self, [number], index, place)
-                    near = ", ".join(names[i] for i in nearest(cosines(self, here, index, place)[0], k, [number]))
-                    count = int(self.counts[index][place, number])
-                    for other in others:
-                        there = directions(self, [other], index, start if other == number else place)
-                        similarity = float(np.clip(here[0] @ there[0], -1.0, 1.0))
-                        found = {"to": names[other], "similarity": similarity, "count": count, "neighbors": near}
-                        records.append({"word": word, **slice_values(self, place), **found})
-                    progress.update(len(records) / len(others) / total)
-        table = pd.DataFrame(records)
-        return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)
+        answer: pd.DataFrame = self.inference(language=language).trajectory(word, along=along, to=to, at=at, test=test)
+        return answer
+
+
+def similarity_along(
+    vectors: Vectors,
+    language: int,
+    word: int,
+    column: str,
+    others: Sequence[int],
+    at: Mapping[str, Any] | None,
+    enough: Callable[[int], bool] | None = None,
+) -> pd.DataFrame:
+    """The similarity of a word, along a column, to other words, or to itself in the first slice with `enough` text.
+
+    The columns "slice" and "reference" number the slices that are compared.
+    """
+    names = vectors.rows.vocabularies[language].words
+    records = []
+    paths = paths_with(vectors, column, word, language, at)
+    total = sum(map(len, paths))
+    with bar("neighbors") as progress:
+        for path in paths:
+            known = [place for place in path if enough is not None and enough(place)]
+            start = known[0] if known else reference_slice(vectors, word, language, path)
+            for place in path:
+                here = directions(vectors, [word], language, place)
+                near = ", ".join(names[i] for i in neighbors_in(vectors, word, language, place, TRAJECTORY_NEIGHBORS))
+                uses = int(vectors.counts[language][place, word])
+                for other in others:
+                    reference = start if other == word else place
+                    there = directions(vectors, [other], language, reference)
+                    similarity = float(np.clip(here[0] @ there[0], -1.0, 1.0))
+                    found = {"to": names[other], "similarity": similarity, "uses": uses, "neighbors": near}
+                    found |= {"slice": place, "reference": reference}
+                    records.append({"word": names[word], **slice_values(vectors, place), **found})
+                progress.update(len(records) / len(others) / total)
+    table = pd.DataFrame(records)
+    return pd.concat([table[table["to"] == names[other]] for other in others]).reset_index(drop=True)
 
 
 def distances_along(
@@ -131,6 +147,31 @@ def distances_along(
     table = ends.table(ids, {}, (first, last))
     table.insert(5, "path", np.mean([_length(vectors, language, ids, path) for path in paths], axis=0))
     return table
+
+
+def paths_with(
+    vectors: Vectors, column: str, word: int, language: int, at: Mapping[str, Any] | None
+) -> list[list[int]]:
+    """The slices along a column, for each combination of other values, in which a word is used."""
+    paths = [list(path.values()) for path in matched_slices(vectors, column, at)]
+    kept = {*slices_with(vectors, [word], language, [slice for path in paths for slice in path])}
+    return [path for path in ([slice for slice in path if slice in kept] for path in paths) if path]
+
+
+def reference_slice(vectors: Vectors, word: int, language: int, path: Sequence[int], min_uses: int = MIN_USES) -> int:
+    """The first slice of a path with enough uses of a word; if there is none, that with most."""
+    for slice in path:
+        if (known := used(vectors, language, slice, min_uses)) is None or known[word]:
+            return slice
+    return max(path, key=lambda slice: int(vectors.counts[language][slice, word]))
+
+
+def neighbors_in(vectors: Vectors, word: int, language: int, slice: int, k: int) -> list[int]:
+    """The k words most similar to a word among those that are used in a slice."""
+    here = directions(vectors, [word], language, slice)
+    candidates = used(vectors, language, slice, MIN_USES)
+    found: list[int] = nearest(cosines(vectors, here, language, slice)[0], k, [word], candidates).tolist()
+    return found
 
 
 def ordered_column(vectors: Vectors, column: str | None = None) -> str:

@@ -17,7 +17,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from laplex.errors import InputError, quote
 from laplex.model.vectors import Vectors
+from laplex.runtime.display import say
 
 By = Literal["words", "contexts", "both"]
 Floats = NDArray[np.float32]
@@ -80,9 +82,47 @@ def _products(directions: Floats, block: Floats) -> Floats:
     return products
 
 
-def nearest(similarity: Floats, k: int, exclude: Sequence[int] = ()) -> Ids:
-    """The k words of highest similarity, best first; fewer if the similarity of the others is NaN or −∞."""
+def used(vectors: Vectors, language: int, slice: int | None, min_uses: int) -> NDArray[np.bool_] | None:
+    """(V) Which words are used often enough in a slice to say anything there.
+
+    None for all words: with one slice the vocabulary has decided, and vectors that came without counts know of no uses.
+    """
+    counts = vectors.counts[language]
+    if slice is None or len(counts) < 2 or not counts.any():
+        return None
+    frequent: NDArray[np.bool_] = counts[slice] >= min_uses
+    return frequent
+
+
+def slices_with(
+    vectors: Vectors, ids: Sequence[int], language: int, slices: Sequence[int], quiet: bool = False
+) -> list[int]:
+    """Those of some slices in which every one of some words is used; a sentence says which are left out."""
+    kept: list[int] = []
+    left: list[int] = []
+    for slice in slices:
+        known = used(vectors, language, slice, 1)
+        missing = known is not None and not known[list(ids)].all()
+        (left if missing else kept).append(slice)
+    if left:
+        words = quote(vectors.rows.vocabularies[language].words[i] for i in dict.fromkeys(ids))
+        where = quote((", ".join(vectors.rows.slices.keys[slice]) for slice in left), 6)
+        if not kept:
+            raise InputError(f"{words} has no use in {where}: there is nothing to say about it there")
+        say(f"{words} has no use in {where}: left out", quiet=quiet)
+    return kept
+
+
+def nearest(
+    similarity: Floats, k: int, exclude: Sequence[int] = (), candidates: NDArray[np.bool_] | None = None
+) -> Ids:
+    """The k words of highest similarity, best first; fewer if the similarity of the others is NaN or −∞.
+
+    `candidates` (V) are the words that may be found, by default all.
+    """
     scores = np.fmax(similarity, np.float32(-np.inf))[None]  # a copy without NaN
+    if candidates is not None:
+        scores[0, ~candidates] = -np.inf
     scores[0, list(exclude)] = -np.inf
     (ids,), (best,) = top_k(scores, min(k, len(similarity)))
     finite: Ids = ids[np.isfinite(best)]

@@ -1,10 +1,6 @@
 """Similar words within slices: neighbors, similarity of two words, translations, and positions between two poles.
 
-All are cosines, computed in each slice by itself. The position of a word on the axis between two poles is
-
-    axis = u / ‖u‖,  u = mean of the first pole − mean of the second,  position = cosine of the word with the axis,
-
-where the vectors of the poles' words have length one. V words, D dimensions, n candidates.
+All are cosines, computed in each slice by itself, among words that are used there. V words, D dimensions, n candidates.
 """
 
 from __future__ import annotations
@@ -18,12 +14,22 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors, as_list
-from laplex.questions.answers import Answers, in_order_of_words, is_inference, slice_values
-from laplex.questions.cosine import By, Floats, context_products, cosines, directions, nearest, normalize, top_k
+from laplex.questions.answers import Answers, slice_values
+from laplex.questions.cosine import (
+    By,
+    Floats,
+    context_products,
+    cosines,
+    directions,
+    nearest,
+    normalize,
+    slices_with,
+    top_k,
+    used,
+)
+from laplex.questions.positions import Pole
 from laplex.runtime.display import say
-from laplex.text.tokens import Tokens
 
-Pole = str | Sequence[str]
 CSLS_NEIGHBORS = 10  # words over which CSLS takes the mean cosine of a word
 WORDS_FOR_BOUND = 32  # neighbors of the word to translate, by which candidates are bounded
 CANDIDATES_PER_BATCH = 32
@@ -51,81 +57,42 @@ class Similarities(Answers):
     @explain_keywords
     def neighbors(
         self,
-        word: str | Sequence[str] | None = None,
+        word: str | Sequence[str] = (),
         k: int = 10,
         *,
-        by: By = "words",
-        positive: str | Sequence[str] | None = None,
         negative: str | Sequence[str] | None = None,
+        by: By = "words",
         language: str | None = None,
         to_language: str | None = None,
-        interval: float | None = None,
-        cluster: str | None = None,
-        min_clusters: int | None = None,
-        min_count: int = 100,
-        tokens: Tokens | None = None,
         at: Mapping[str, Any] | None = None,
+        test: bool = True,
     ) -> pd.DataFrame:
-        """The k words most similar to a word by the cosine, in one slice or in several side by side.
+        """The k words most similar to a word, among those that are used in a slice, in one slice or in several.
 
         Args:
             word: A word, or several, of which the mean direction is taken.
             k: The number of neighbors.
+            negative: Words that count against it, for analogies.
             by: Compare vectors of "words", of "contexts" (which do not vary by slice), or "both", their sum.
-            positive: More words that count for the mean direction.
-            negative: Words that count against it.
             language: The language of the words, if there are several.
             to_language: The language of the neighbors, for translations.
-            interval: The share of other samples, such as 0.9, in which the interval holds the similarity.
-            cluster: The column that says whose text it is; without it, documents are what was sampled.
-            min_clusters: With an interval: the number of clusters that must use a word.
-            min_count: With an interval: how often a word must occur.
-            tokens: The text, if that of the model has moved.
-            at: Values of columns that the vectors vary by; without any, all slices.
+            at: Values of columns that the vectors vary by; without any, all slices that have the word.
+            test: False for the fitted vectors alone, without intervals, for which the text is read again.
 
         Returns:
-            Word, slice, rank, neighbor, similarity and count; with `interval` also the interval.
+            Word, slice, rank, neighbor, similarity (the cosine of the fitted vectors, which decides the rank),
+            estimate (the same without noise, which draws it towards zero), lower and upper (how it would come out with
+            other units), uses and units. Intervals are of one word and its neighbors by "words" in its own language,
+            where both have enough text; elsewhere they are empty.
 
         Example:
             fitted.neighbors("health", at={"party": "D"})
-            fitted.neighbors(positive=["king", "woman"], negative="man")
-            fitted.neighbors("health", at={"party": "D"}, interval=0.9, cluster="senator")
+            fitted.neighbors(["king", "woman"], negative="man", test=False)
         """
-        if is_inference(interval, cluster):
-            _check_words_only(by, positive, negative, to_language)
-            if len(as_list(word)) != 1:
-                raise InputError("intervals are of the neighbors of one word: name it")
-            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("neighbors", interval, as_list(word)[0], k, language=language, at=at, **options)
-        k = check_int("k", k)
-        plus, minus = [*as_list(word), *as_list(positive)], as_list(negative)
-        if not plus and not minus:
-            raise InputError(
-                'name a word, or words: neighbors("health"), neighbors(positive=["king"], negative=["man"])'
-            )
-        source = self.language(language)
-        target = source if to_language is None else self.language(to_language)
-        vocabulary = self.rows.vocabularies[target]
-        if not len(vocabulary):
-            raise InputError(f'the language "{vocabulary.language}" has no words')
-        signed = [(self.id(name, source), 1) for name in plus] + [(self.id(name, source), -1) for name in minus]
-        label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
-        places = _slices(self, by, at)
-        queries = np.stack([mean_direction(self, signed, source, place, by) for place in places])
-        _check_directions(label, queries)
-        context_parts = context_products(self, queries, target) if by == "both" else [None] * len(places)
-        records: list[dict[str, Any]] = []
-        for place, query, context_part in zip(places, queries, context_parts):
-            similarity = cosines(self, query[None], target, place, by, context_part)[0]
-            ids = nearest(similarity, k, [i for i, _ in signed] if source == target else ())
-            counts = self.counts[target].sum(0) if place is None else self.counts[target][place]
-            values = {} if place is None else slice_values(self, place)
-            records += [
-                {"word": label, **values, "rank": rank, "neighbor": vocabulary.words[i], "similarity": s, "count": c}
-                for rank, (i, s, c) in enumerate(zip(ids.tolist(), similarity[ids].tolist(), counts[ids].tolist()), 1)
-            ]
-        columns = ["word", *(self.columns if by != "contexts" else ()), "rank", "neighbor", "similarity", "count"]
-        return pd.DataFrame(records, columns=columns).astype({"rank": int, "similarity": float, "count": int})
+        answer: pd.DataFrame = self.inference(language=language).neighbors(
+            word, k, negative=negative, by=by, to_language=to_language, at=at, test=test
+        )
+        return answer
 
     @explain_keywords
     def similarity(
@@ -133,49 +100,67 @@ class Similarities(Answers):
         one: str,
         two: str,
         *,
+        across: str | None = None,
         language: str | None = None,
         to_language: str | None = None,
-        interval: float | None = None,
-        cluster: str | None = None,
-        min_clusters: int | None = None,
-        min_count: int = 100,
-        tokens: Tokens | None = None,
         at: Mapping[str, Any] | None = None,
+        test: bool = True,
     ) -> pd.DataFrame:
-        """The cosine of two words in each slice.
+        """The cosine of two words in each slice, or how it differs between the values of a column.
 
         Args:
             one: A word.
             two: Another word.
+            across: A column of the text: test whether the cosine differs between its values.
             language: The language of the words, if there are several.
             to_language: The language of the second word, if it is another.
-            interval: The share of other samples, such as 0.9, in which the interval holds the result.
-            cluster: The column that says whose text it is; without it, documents are what was sampled.
-            min_clusters: With an interval: the number of clusters that must use a word.
-            min_count: With an interval: how often a word must occur.
-            tokens: The text, if that of the model has moved.
+            at: Values of columns that the vectors vary by; without any, all slices that have both words.
+            test: False for the fitted vectors alone.
+
+        Returns:
+            Both words, slice, similarity, estimate, lower and upper as in `neighbors`, and the uses and units of the
+            rarer word. With `across` a row for two values, or for each of several against the rest: estimate is the
+            difference, with p, p_adjusted and holds as in `contrast`.
+
+        Example:
+            fitted.similarity("health", "insurance")
+            fitted.similarity("work", "status", across="gender")
+        """
+        answer: pd.DataFrame = self.inference(language=language).similarity(
+            one, two, across=across, to_language=to_language, at=at, test=test
+        )
+        return answer
+
+    @explain_keywords
+    def association(
+        self,
+        targets: tuple[Pole, Pole],
+        attributes: tuple[Pole, Pole],
+        *,
+        across: str | None = None,
+        language: str | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """How much more one set of words is associated with an attribute than another set is (WEAT).
+
+        The effect size is that of Caliskan, Bryson and Narayanan (2017), but what was sampled are units, not words.
+
+        Args:
+            targets: Two sets of words, such as occupations.
+            attributes: Two sets of words, such as words for women and for men.
+            across: A column of the text: test whether the association differs between its values.
+            language: The language, if there are several.
             at: Values of columns that the vectors vary by; without any, all slices.
 
         Returns:
-            Both words, slice, similarity and the count of each; with `interval` also the interval.
+            A row for each slice, or with `across` for each comparison: estimate (the effect size, or the difference of
+            two), lower, upper, p, p_adjusted and holds, and the uses and units of the rarest word.
 
         Example:
-            fitted.similarity("health", "insurance", at={"party": "D"}, interval=0.9, cluster="senator")
+            fitted.association((["career", "office"], ["home", "family"]), (["he", "man"], ["she", "woman"]))
         """
-        if is_inference(interval, cluster):
-            _check_words_only("words", to_language)
-            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("similarity", interval, one, two, language=language, at=at, **options)
-        first = self.language(language)
-        second = first if to_language is None else self.language(to_language)
-        a, b = self.id(one, first), self.id(two, second)
-        records = []
-        for place in self.chosen(at):
-            cosine = float(directions(self, [a], first, place)[0] @ directions(self, [b], second, place)[0])
-            found = {"similarity": float(np.clip(cosine, -1.0, 1.0)), "count": int(self.counts[first][place, a])}
-            found["count_other"] = int(self.counts[second][place, b])
-            records.append({"word": one, "other": two, **slice_values(self, place), **found})
-        return pd.DataFrame(records)
+        answer: pd.DataFrame = self.inference(language=language).association(targets, attributes, across=across, at=at)
+        return answer
 
     @explain_keywords
     def project(
@@ -184,49 +169,94 @@ class Similarities(Answers):
         axis: tuple[Pole, Pole],
         *,
         across: str | None = None,
-        interval: float | None = None,
-        cluster: str | None = None,
-        min_clusters: int | None = None,
-        min_count: int = 100,
-        tokens: Tokens | None = None,
         language: str | None = None,
         at: Mapping[str, Any] | None = None,
+        test: bool = True,
     ) -> pd.DataFrame:
-        """The position of words, from −1 to 1, on the axis from the words of the second pole to those of the first.
+        """The position of words on the axis from the words of the second pole to those of the first.
+
+        Positions are in standard deviations from the mean of the words that are used in the slice.
 
         Args:
             words: A word, or several.
-            axis: The two poles, each a word or several.
-            across: A column: test how far its values are apart on the axis.
-            interval: The share of other samples, such as 0.9, in which the interval holds the result.
-            cluster: The column that says whose text it is; without it, documents are what was sampled.
-            min_clusters: With an interval: the number of clusters that must use a word.
-            min_count: With an interval: how often a word must occur.
-            tokens: The text, if that of the model has moved.
+            axis: The two poles, each a word or several. Words that are rare in a slice are no part of a pole there.
+            across: A column of the text: test whether positions differ between its values.
             language: The language, if there are several.
             at: Values of columns that the vectors vary by; without any, all slices.
+            test: False for the fitted vectors alone.
 
         Returns:
-            Word, slice, position and count; with `interval` also the interval, with `across` the difference.
+            Word, slice, position (by the fitted vectors), estimate (without noise), lower, upper, uses and units; with
+            `across` differences, as in `similarity`. How often the poles are used is in `frame.attrs["poles"]`.
 
         Example:
             fitted.project(["opera", "boxing"], axis=(["rich", "wealthy"], ["poor"]))
-            fitted.project("tax", axis=("good", "bad"), across="party", cluster="senator")
+            fitted.project("tax", axis=("good", "bad"), across="party")
         """
-        if is_inference(interval, cluster, across):
-            options = {"cluster": cluster, "min_clusters": min_clusters, "min_count": min_count, "tokens": tokens}
-            return self._infer("project", interval, words, axis, across=across, language=language, at=at, **options)
-        index = self.language(language)
-        ids = self.ids(words, index)
-        names = [self.rows.vocabularies[index].words[i] for i in ids]
-        poles = _poles(self, axis, index)
-        frames = []
-        for place in self.chosen(at):
-            first, second = (directions(self, pole, index, place).mean(0) for pole in poles)
-            position = np.clip(directions(self, ids, index, place) @ normalize(first - second), -1.0, 1.0)
-            found = {"position": position, "count": self.counts[index][place, ids]}
-            frames.append(pd.DataFrame({"word": names, **slice_values(self, place), **found}))
-        return in_order_of_words(frames)
+        answer: pd.DataFrame = self.inference(language=language).project(words, axis, across=across, at=at, test=test)
+        return answer
+
+
+def nearest_words(
+    vectors: Vectors,
+    words: str | Sequence[str],
+    k: int,
+    *,
+    negative: str | Sequence[str] | None,
+    by: By,
+    language: str | None,
+    to_language: str | None,
+    at: Mapping[str, Any] | None,
+    min_uses: int,
+) -> pd.DataFrame:
+    """The k words most similar to some words in each slice by the fitted vectors."""
+    k = check_int("k", k)
+    plus, minus = as_list(words), as_list(negative)
+    if not plus and not minus:
+        raise InputError('name a word, or words: neighbors("health"), neighbors(["king"], negative=["man"])')
+    source = vectors.language(language)
+    target = source if to_language is None else vectors.language(to_language)
+    vocabulary = vectors.rows.vocabularies[target]
+    if not len(vocabulary):
+        raise InputError(f'the language "{vocabulary.language}" has no words')
+    signed = [(vectors.id(name, source), 1) for name in plus] + [(vectors.id(name, source), -1) for name in minus]
+    label = " ".join([*(f"+ {name}" for name in plus), *(f"− {name}" for name in minus)]).removeprefix("+ ")
+    places = _slices(vectors, by, at)
+    if by != "contexts":
+        places = slices_with(vectors, [i for i, _ in signed], source, vectors.chosen(at))
+    queries = np.stack([mean_direction(vectors, signed, source, place, by) for place in places])
+    _check_directions(label, queries)
+    context_parts = context_products(vectors, queries, target) if by == "both" else [None] * len(places)
+    records: list[dict[str, Any]] = []
+    for place, query, context_part in zip(places, queries, context_parts):
+        similarity = cosines(vectors, query[None], target, place, by, context_part)[0]
+        known = [i for i, _ in signed] if source == target else ()
+        ids = nearest(similarity, k, known, used(vectors, target, place, min_uses))
+        counts = vectors.counts[target].sum(0) if place is None else vectors.counts[target][place]
+        values = {} if place is None else slice_values(vectors, place)
+        records += [
+            {"word": label, **values, "rank": rank, "neighbor": vocabulary.words[i], "similarity": s, "uses": c}
+            for rank, (i, s, c) in enumerate(zip(ids.tolist(), similarity[ids].tolist(), counts[ids].tolist()), 1)
+        ]
+    columns = ["word", *(vectors.columns if by != "contexts" else ()), "rank", "neighbor", "similarity", "uses"]
+    return pd.DataFrame(records, columns=columns).astype({"rank": int, "similarity": float, "uses": int})
+
+
+def cosines_of_pair(
+    vectors: Vectors, one: str, two: str, language: str | None, to_language: str | None, at: Mapping[str, Any] | None
+) -> pd.DataFrame:
+    """The cosine of two words by the fitted vectors, in each slice that has both."""
+    first = vectors.language(language)
+    second = first if to_language is None else vectors.language(to_language)
+    a, b = vectors.id(one, first), vectors.id(two, second)
+    records = []
+    places = slices_with(vectors, [a], first, vectors.chosen(at))
+    for place in slices_with(vectors, [b], second, places):
+        cosine = float(directions(vectors, [a], first, place)[0] @ directions(vectors, [b], second, place)[0])
+        counts = {"uses": int(vectors.counts[first][place, a]), "uses_other": int(vectors.counts[second][place, b])}
+        found = {"similarity": float(np.clip(cosine, -1.0, 1.0)), **counts}
+        records.append({"word": one, "other": two, **slice_values(vectors, place), **found})
+    return pd.DataFrame(records)
 
 
 def mean_direction(
@@ -236,17 +266,6 @@ def mean_direction(
     ids, signs = zip(*signed)
     total: Floats = np.array(signs, np.float32) @ directions(vectors, ids, language, slice, by)
     return normalize(total)
-
-
-def _poles(vectors: Vectors, axis: tuple[Pole, Pole], language: int) -> tuple[list[int], list[int]]:
-    if isinstance(axis, str) or len(axis) != 2:
-        raise InputError('an axis has two poles: write axis=(["rich", "wealthy"], ["poor"])')
-    if any(len(pole) == 0 for pole in axis):
-        raise InputError("a pole of the axis is empty: name at least one word for each")
-    first, second = (vectors.ids(pole, language) for pole in axis)
-    if both := [vectors.rows.vocabularies[language].words[i] for i in first if i in second]:
-        raise InputError(f"{quote(both)} is at both poles of the axis: it can be at one only")
-    return first, second
 
 
 def _slices(vectors: Vectors, by: By, at: Mapping[str, Any] | None) -> Sequence[int | None]:
@@ -272,14 +291,6 @@ def _check_directions(label: str, queries: Floats) -> None:
     say(f"{message}: they are left out")
 
 
-def _check_words_only(by: By, *others: Any) -> None:
-    if by != "words" or any(other is not None for other in others):
-        raise InputError(
-            "intervals are of the similarity of two words: leave out by=, positive=, negative= and to_language="
-        )
-
-
-@explain_keywords
 def translate(
     vectors: Vectors,
     word: str,
