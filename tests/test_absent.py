@@ -288,7 +288,7 @@ def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
     word = fitted.words()[-1]
     assert fitted.count(word, at={"year": "2003", **where}) == 0
     for ask in (
-        lambda model: model.neighbors(word, at={"year": "2003", **where}),
+        lambda model: model.neighbors("0", min_uses=0, at={"year": "2003", **where}),
         lambda model: model.similarity(word, "0", at=where),
         lambda model: model.contrast("year", values=["2000", "2006"], min_count=0, at=where),
         lambda model: model.distance([word, "0"], across="year", at=where),

@@ -75,7 +75,7 @@ def test_every_answer_is_a_table_without_gaps(fitted):
         assert not answer.isna().to_numpy().any()
         assert isinstance(answer.index, pd.RangeIndex)
         assert {"word"} <= set(answer.columns)
-        assert any(name.startswith("count") for name in answer.columns)
+        assert any(name.startswith(("count", "uses")) for name in answer.columns)
     plain = {column: fitted.values(column)[0] for column in fitted.columns}
     assert len(fitted.at(plain).most_similar("0", topn=3)) == 3
     for column in fitted.columns:
@@ -125,10 +125,12 @@ def test_tied_parties_do_not_differ(tmp_path):
 
 def test_absent_words_have_a_count_of_zero_and_are_not_ranked():
     made = absent_words()
-    found = made.neighbors("1", 2, at={"party": "R"})
-    assert len(found) == 6  # the prior gives it a vector
+    assert np.isfinite(made.vector("1", at={"party": "R", "year": "2000"})).all()  # the prior gives it a vector
     assert made.count("1", at={"party": "R"}) == 0
-    assert (made.similarity("1", "0", at={"party": "R"})["count"] == 0).all()
+    for ask in (made.neighbors, lambda word, **where: made.similarity(word, "0", **where)):
+        with pytest.raises(lx.InputError, match="1 has no use in R, 2000"):
+            ask("1", at={"party": "R"})
+        assert set(ask("1")["party"]) == {"D"}
     assert "1" not in set(made.contrast("party", top=99)["word"])
     assert made.contrast("party", words="1")["count_two"].tolist() == [0]
 
@@ -150,7 +152,7 @@ def test_two_languages_tied_by_translations(tmp_path):
     made = fit(prior, documents=texts)
     made.save(tmp_path / "saved")
     for model in (made, lx.load(tmp_path / "saved")):
-        found = model.neighbors("x4", 1, language="x", to_language="y")
+        found = model.neighbors("x4", 1, language="x", to_language="y", min_uses=0)
         assert set(found["neighbor"]) == {"y4"}
         np.testing.assert_allclose(found["similarity"], 1, atol=1e-6)
         assert len(found) == 6
