@@ -321,8 +321,8 @@ def test_two_languages(texts):
     assert (fitted.slot < 0).any()
     for language in ("x", "y"):
         word = fitted.words(language)[-1]
-        where = {"party": "R", "year": "2004", "language": language}
-        np.testing.assert_array_equal(fitted.vector(word, at=where), kept.vector(word, at=where))
+        where = {"party": "R", "year": "2004"}
+        np.testing.assert_array_equal(fitted.vector(word, language, at=where), kept.vector(word, language, at=where))
     belief = lx.Ridge(0.5) + lx.Groups("party", 3.0) + lx.Chain("year", 5.0)
     precision = belief.graph(fitted.rows).laplacian()
     stacks = [fitted.block(i, slice) for i in (0, 1) for slice in range(len(fitted.rows.slices))]

@@ -250,7 +250,7 @@ def test_speakers_in_both_groups_can_be_clusters():
         ({"words": "nosuchword"}, '"nosuchword" is not in the vocabulary'),
         ({"min_count": 10**9}, "no word occurs 1000000000 times"),
         ({"cluster": "senator"}, 'no column "senator"'),
-        ({"speaker": "nobody"}, "\"speaker\" has no value 'nobody'"),
+        ({"at": {"speaker": "nobody"}}, "\"speaker\" has no value 'nobody'"),
     ],
 )
 def test_bad_questions_are_named(swapped, options, message):

@@ -77,7 +77,7 @@ def test_what_the_prior_says_of_slices_and_words_is_no_part_of_them():
 def test_tests_take_them_instead_of_fitting_again(monkeypatch):
     fitted = fit()
     monkeypatch.setattr("laplex.inference.contexts.fit", None)
-    one, two = (fitted.contrast("party", interval=0.9, min_clusters=2, min_count=1, quiet=True) for _ in range(2))
+    one, two = (fitted.contrast("party", interval=0.9, min_clusters=2, min_count=1) for _ in range(2))
     pd.testing.assert_frame_equal(one, two)
     fitted.settings["tokens"]["folder"] = "gone"
     assert pooled(fitted).contexts().shape == (18, 8)
