@@ -40,7 +40,8 @@ def test_a_slice_whose_whole_vocabulary_is_shifted_leaves_positions_where_they_w
     unit = random.standard_normal((200, 6))
     unit[:, 0] = np.clip(0.2 * random.standard_normal(200), -0.5, 0.5)  # along the axis of the poles
     unit[:, 1:] *= np.sqrt(1 - unit[:, :1] ** 2) / np.linalg.norm(unit[:, 1:], axis=1, keepdims=True)
-    unit[:2], shifted = np.eye(6)[0] * [[1.0], [-1.0]], unit.copy()
+    unit[:2] = np.eye(6)[0] * [[1.0], [-1.0]]
+    shifted = unit.copy()
     shifted[2:, 0] += 0.3
     shifted[2:, 1:] *= np.sqrt(1 - shifted[2:, :1] ** 2) / np.linalg.norm(shifted[2:, 1:], axis=1, keepdims=True)
     one, two = (lx.Embeddings.of([vocabulary], [vectors]) for vectors in (unit, shifted))
@@ -68,7 +69,7 @@ def test_rare_words_of_a_pole_are_left_out_where_they_are_rare_and_said(capsys):
         left = made.project("w10", axis=(["w01", "w02"], ["w03"]))
     assert left["party"].tolist() == ["R"]
     assert "a pole has no word that is used 5 times in D: left out" in capsys.readouterr().err
-    with pytest.warns(UserWarning), pytest.raises(lx.InputError, match="name more frequent words"):
+    with pytest.warns(UserWarning, match='"w03"'), pytest.raises(lx.InputError, match="name more frequent words"):
         made.project("w10", axis=(["w01", "w02"], ["w03"]), at={"party": "D"})
 
 

@@ -79,7 +79,9 @@ def keyed(model):
 )
 def test_analogies_are_those_of_gensim(model, positive, negative):
     theirs = keyed(model).most_similar(positive=positive, negative=negative, topn=7)
-    ours = model.embeddings.neighbors(positive=positive, negative=negative, k=7, min_uses=0, at={"party": "D", "year": "2000"})
+    ours = model.embeddings.neighbors(
+        positive=positive, negative=negative, k=7, min_uses=0, at={"party": "D", "year": "2000"}
+    )
     assert ours["neighbor"].tolist() == [word for word, _ in theirs]
     np.testing.assert_allclose(ours["similarity"], [similarity for _, similarity in theirs], atol=1e-6)
 
@@ -180,7 +182,7 @@ def test_a_slice_in_which_a_word_has_no_use_is_left_out_and_said(model, capsys, 
     assert set(found["party"]) == {"D"}
     assert "w03" in (said := capsys.readouterr().err)
     assert "has no use in R: left out" in said
-    with pytest.raises(lx.InputError, match="w03.* has no use in R: there is nothing to say about it there"):
+    with pytest.raises(lx.InputError, match=r"w03.* has no use in R: there is nothing to say about it there"):
         getattr(made, question)("w03", *others, at={"party": "R"})
 
 

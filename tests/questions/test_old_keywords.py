@@ -59,9 +59,9 @@ def test_a_slice_that_is_named_by_keywords_says_how_it_is_written(fitted, questi
         QUESTIONS[question](fitted, colour="red")
 
 
-@pytest.mark.parametrize("function", ["contrast", "drift", "neighbors", "similarity", "project", "explain", "passages"])
+@pytest.mark.parametrize("function", ["contrast", "drift", "explain", "passages"])
 def test_tests_know_their_options_and_no_others(fitted, function, monkeypatch):
-    arguments = {"similarity": ["w01", "w02"], "project": ["w01", ("w02", "w03")], "explain": ["w01", "party"]}
+    arguments = {"explain": ["w01", "party"]}
     ask = getattr(lx.inference, function)
     given = arguments.get(function, ["year" if function == "drift" else "party"])
     with pytest.raises(lx.InputError, match=re.escape('party= names a slice, which is written at={"party": "D"} now')):

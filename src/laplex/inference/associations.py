@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError, quote
+from laplex.errors import InputError, explain_keywords, quote
 from laplex.inference.cosine_intervals import ComparedValues, CosineIntervals, Interval, finish, mean_of
 from laplex.inference.cosines import interval_columns
 from laplex.inference.jackknife import Estimate
@@ -32,6 +32,7 @@ from laplex.runtime.display import say
 Groups = tuple[Sequence[int], Sequence[int]]
 
 
+@explain_keywords
 def project(
     fitted: Embeddings,
     words: str | Sequence[str],
@@ -122,6 +123,7 @@ def _differences(
     return table
 
 
+@explain_keywords
 def association(
     fitted: Embeddings,
     targets: tuple[Pole, Pole],

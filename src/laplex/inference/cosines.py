@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from laplex.embeddings import Embeddings
+from laplex.errors import explain_keywords
 from laplex.inference.cosine_intervals import ComparedValues, CosineIntervals, Interval, finish
 from laplex.inference.jackknife import cosine_of
 from laplex.inference.units import Options
@@ -24,6 +25,7 @@ from laplex.questions.positions import MIN_USES
 TRAJECTORY_NEIGHBORS = 5
 
 
+@explain_keywords
 def similarity(
     fitted: Embeddings,
     one: str,
@@ -80,6 +82,7 @@ def interval_columns(interval: Interval, uses: int, units: int) -> dict[str, Any
     return {**ends, "uses": uses, "units": units}
 
 
+@explain_keywords
 def neighbors(
     fitted: Embeddings,
     word: str,
@@ -122,6 +125,7 @@ def neighbors(
     return table[["word", *fitted.columns, "rank", "neighbor"]].join(pd.DataFrame(found, columns=columns))
 
 
+@explain_keywords
 def trajectory(
     fitted: Embeddings,
     word: str,

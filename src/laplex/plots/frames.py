@@ -157,7 +157,9 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
     title = title_of(measured)
     if measured == "estimate":
         others = [name for name in MEASURES[:-1] if name in frame.columns]
-        is_distance = not others and "p_adjusted" in frame.columns and "z" not in frame.columns
+        if not others and {"neighbor", "other", "to"} & {*frame.columns} and "against" not in frame.columns:
+            others = ["similarity"]
+        is_distance = not others and "p_adjusted" in frame.columns and "against" not in frame.columns
         measured = others[0] if others else "distance" if is_distance else measured
         title = f"{measured.capitalize()} without noise" if measured != "estimate" else "Difference"
     if measured == "distance" and len(pairs) == 1 and len(pairs[0]) == 2:
