@@ -349,7 +349,8 @@ def test_vectors_only_where_words_occur(laplex, write, tmp_path):
     fitted = lx.load(tmp_path / "model")
     assert (fitted.slot < 0).sum() == 2
     assert fitted.vector("d", at={"group": "x"}).any()
-    assert laplex("neighbors", tmp_path / "model", "d", "--group", "x").returncode == 0
+    assert laplex("neighbors", tmp_path / "model", "a", "--group", "x").returncode == 0
+    assert "d has no use in x" in laplex("neighbors", tmp_path / "model", "d", "--group", "x").stderr
 
 
 def test_words_share_a_vector_with_their_translations_unless_a_strength_is_given(laplex, tmp_path):
