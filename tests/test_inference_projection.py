@@ -10,7 +10,7 @@ import speakers
 from scipy import stats
 
 import laplex as lx
-from laplex.inference.associations import association, effect_size, project
+from laplex.inference.associations import effect_size
 from laplex.inference.contexts import pooled
 from laplex.inference.cosine_intervals import CosineIntervals, Interval, sliced
 from laplex.inference.units import Options
@@ -18,12 +18,20 @@ from laplex.text.tokens import Slices
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
-OPTIONS = Options("speaker", min_clusters=10, min_count=50, quiet=True, threads=2)
+OPTIONS = Options(unit="speaker", min_units=10, min_count=50, quiet=True, threads=2)
 AXIS = (["w0", "w12"], "w1")
-FOUND = ["estimate", "lower", "upper", "uses", "units"]
+FOUND = ["position", "estimate", "lower", "upper", "uses", "units"]
 DIFFERENCE = ["value", "against", "estimate", "lower", "upper", "p", "p_adjusted", "holds", "uses", "uses_against"]
 DIFFERENCE += ["units", "units_against"]
 SETS = {"targets": (["w6", "w18"], ["w8", "w20"]), "attributes": (["w0", "w12"], ["w1", "w13"])}
+
+
+def project(model, words, axis, options, **choices):
+    return lx.inference.Inference(model, **vars(options)).project(words, axis, **choices)
+
+
+def association(model, targets, attributes, options, **choices):
+    return lx.inference.Inference(model, **vars(options)).association(targets, attributes, **choices)
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +41,13 @@ def fitted(shared_cache):
 
 def test_positions_have_intervals_on_the_scale_of_their_slice(fitted):
     found = project(fitted, ["w7", "w6"], AXIS, OPTIONS)
-    plain = fitted.project(["w7", "w6"], AXIS)
+    plain = fitted.project(["w7", "w6"], AXIS, test=False)
     assert list(found.columns) == ["word", "party", *FOUND]
     assert found["uses"].tolist() == plain["uses"].tolist()
     assert (found["lower"] < found["estimate"]).all()
     assert (found["estimate"] < found["upper"]).all()
     np.testing.assert_allclose(found["estimate"], plain["position"], atol=0.6)
-    assert found.attrs["poles"]["word"].unique().tolist() == ["w0", "w12", "w1"]
+    assert list(dict.fromkeys(row["word"] for row in found.attrs["poles"])) == ["w0", "w12", "w1"]
     assert project(fitted, "w6", AXIS, OPTIONS, at={"party": "R"})["word"].tolist() == ["w6"]
 
 
@@ -130,7 +138,7 @@ def test_intervals_of_one_half_hold_in_the_other():
     tokens = speakers.read(speakers.speeches(8, speakers=120, each=4))
     free = speakers.fit(tokens, vary=())
     axes = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
-    options = Options("speaker", min_clusters=10, min_count=30, tokens=tokens, threads=2, quiet=True)
+    options = Options(unit="speaker", min_units=10, min_count=30, tokens=tokens, threads=2, quiet=True)
     z = []
     for seed in range(2):
         text = CosineIntervals(speakers.in_halves(free, tokens, seed), options)
@@ -156,8 +164,8 @@ def test_words_with_too_little_text_have_their_counts_alone(fitted):
 
 def test_speeches_taken_for_independent_are_warned_of(fitted):
     for across in ("party", None):
-        with pytest.warns(UserWarning, match='write cluster="speaker"'):
-            project(fitted, "w6", AXIS, replace(OPTIONS, cluster=None), across=across)
+        with pytest.warns(UserWarning, match='unit="speaker"'):
+            project(fitted, "w6", AXIS, replace(OPTIONS, unit="documents"), across=across)
 
 
 @pytest.mark.parametrize("across", ["party", None])
@@ -170,8 +178,8 @@ def test_speeches_taken_for_independent_are_warned_of(fitted):
         ({"words": "nosuchword"}, {}, '"nosuchword" is not in the vocabulary'),
         ({"words": []}, {}, "no words are given"),
         ({"at": {"state": "NY"}}, {}, "state"),
-        ({}, {"cluster": "senator"}, 'no column "senator"'),
-        ({}, {"cluster": "party"}, 'cluster="party" is'),
+        ({}, {"unit": "senator"}, 'no column "senator"'),
+        ({}, {"unit": "party"}, 'unit="party" is'),
     ],
 )
 def test_bad_questions_are_named(fitted, across, asked, options, message):

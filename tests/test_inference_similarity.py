@@ -12,17 +12,28 @@ import speakers
 
 import laplex as lx
 from laplex.inference.cosine_intervals import CosineIntervals, Interval, sliced
-from laplex.inference.cosines import neighbors, similarity, trajectory
 from laplex.inference.jackknife import Estimate
 from laplex.inference.units import Options
 from laplex.text.tokens import Slices
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
-FOUND = ["estimate", "lower", "upper", "uses", "units"]
+FOUND = ["similarity", "estimate", "lower", "upper", "uses", "units"]
 DIFFERENCE = ["value", "against", "estimate", "lower", "upper", "p", "p_adjusted", "holds", "uses", "uses_against"]
 DIFFERENCE += ["units", "units_against"]
-OPTIONS = Options("speaker", min_clusters=10, min_count=50, quiet=True, threads=2)
+OPTIONS = Options(unit="speaker", min_units=10, min_count=50, quiet=True, threads=2)
+
+
+def similarity(model, one, two, options, **choices):
+    return lx.inference.Inference(model, **vars(options)).similarity(one, two, **choices)
+
+
+def neighbors(model, word, k=10, *, options, **choices):
+    return lx.inference.Inference(model, **vars(options)).neighbors(word, k, **choices)
+
+
+def trajectory(model, word, options, **choices):
+    return lx.inference.Inference(model, **vars(options)).trajectory(word, **choices)
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +43,12 @@ def fitted(shared_cache):
 
 def test_each_slice_has_a_cosine_with_an_interval(fitted):
     found = similarity(fitted, "w6", "w12", OPTIONS)
-    plain = fitted.similarity("w6", "w12")
+    plain = fitted.similarity("w6", "w12", test=False)
     assert list(found.columns) == ["word", "other", "party", *FOUND]
     assert found["party"].tolist() == plain["party"].tolist()
     assert (found["lower"] < found["estimate"]).all()
     assert (found["estimate"] <= found["upper"]).all()
-    assert found["uses"].tolist() == plain[["count", "count_other"]].min(axis=1).tolist()
+    assert found["uses"].tolist() == plain[["uses", "uses_other"]].min(axis=1).tolist()
     np.testing.assert_allclose(found["estimate"], plain["similarity"], atol=0.25)
 
 
@@ -46,8 +57,8 @@ def test_units_are_the_speakers_of_the_word_that_fewer_use(fitted):
     texts = [row for row in speakers.speeches(1, swap=0.6) if row["party"] == "D"]
     users = [len({row["speaker"] for row in texts if word in row["text"]}) for word in ("w6", "w40")]
     assert found["units"].tolist() == [min(users)]
-    with pytest.warns(UserWarning, match='write cluster="speaker"'):
-        documents = similarity(fitted, "w6", "w40", replace(OPTIONS, cluster=None), at={"party": "D"})
+    with pytest.warns(UserWarning, match='unit="speaker"'):
+        documents = similarity(fitted, "w6", "w40", replace(OPTIONS, unit="documents"), at={"party": "D"})
     assert documents["units"].tolist() == [min(sum(word in row["text"] for row in texts) for word in ("w6", "w40"))]
 
 
@@ -82,7 +93,7 @@ def test_several_values_are_compared_with_the_mean_of_the_rest():
         row | {"party": row["party"] if int(row["speaker"][1:]) % 3 else "I"} for row in speakers.speeches(1, swap=0.8)
     ]
     fitted = speakers.fit(speakers.read(rows))
-    options = replace(OPTIONS, min_clusters=5)
+    options = replace(OPTIONS, min_units=5)
     found = similarity(fitted, "w6", "w12", options, across="party")
     assert found["value"].tolist() == ["D", "I", "R"]
     assert set(found["against"]) == {"rest"}
@@ -129,7 +140,7 @@ def test_a_word_is_like_itself(fitted):
 
 def test_neighbors_are_the_plain_ones_with_the_similarities_of_pairs(fitted):
     found = neighbors(fitted, "w6", 3, options=OPTIONS)
-    plain = fitted.neighbors("w6", 3)
+    plain = fitted.neighbors("w6", 3, test=False)
     assert list(found.columns) == ["word", "party", "rank", "neighbor", *FOUND]
     pd.testing.assert_frame_equal(found[["word", "party", "rank", "neighbor"]], plain[found.columns[:4]])
     for row in (found.iloc[0], found.iloc[-1]):
@@ -145,7 +156,7 @@ def test_words_with_too_little_text_have_their_counts_alone(fitted):
     found = similarity(fitted, "w6", "w40", replace(OPTIONS, min_count=200))
     assert found[["estimate", "lower", "upper"]].isna().all(axis=None)
     assert (found["uses"] > 0).all()
-    assert similarity(fitted, "w6", "w0", replace(OPTIONS, min_clusters=31))["lower"].isna().all()
+    assert similarity(fitted, "w6", "w0", replace(OPTIONS, min_units=31))["lower"].isna().all()
 
 
 def test_a_trajectory_begins_where_there_is_enough_text_and_shows_a_change(capsys):
@@ -167,7 +178,7 @@ def test_a_trajectory_begins_where_there_is_enough_text_and_shows_a_change(capsy
     assert found["lower"][1] > found["upper"][2]
     other = trajectory(fitted, "w6", replace(OPTIONS, min_count=30), to=["w12", "w13"]).set_index(["to", "year"])
     assert other.loc[("w12", "2001"), "lower"] > other.loc[("w12", "2003"), "upper"]
-    plain = fitted.trajectory("w6")
+    plain = fitted.trajectory("w6", test=False)
     assert plain["year"].tolist() == ["2001", "2002", "2003"]
     assert plain["similarity"][0] == pytest.approx(1.0)
 
@@ -175,7 +186,7 @@ def test_a_trajectory_begins_where_there_is_enough_text_and_shows_a_change(capsy
 def test_intervals_of_one_half_hold_in_the_other():
     tokens = speakers.read(speakers.speeches(5, speakers=120, each=4))
     free = speakers.fit(tokens, vary=())
-    options = Options("speaker", min_clusters=10, min_count=30, tokens=tokens, threads=2, quiet=True)
+    options = Options(unit="speaker", min_units=10, min_count=30, tokens=tokens, threads=2, quiet=True)
     z, cosines = [], []
     for seed in range(2):
         text = CosineIntervals(speakers.in_halves(free, tokens, seed), options)
@@ -197,8 +208,8 @@ def test_intervals_of_one_half_hold_in_the_other():
 
 
 def test_documents_are_taken_for_independent_with_a_warning(fitted):
-    with pytest.warns(UserWarning, match='write cluster="speaker"'):
-        alone = similarity(fitted, "w2", "w8", replace(OPTIONS, cluster=None))
+    with pytest.warns(UserWarning, match='unit="speaker"'):
+        alone = similarity(fitted, "w2", "w8", replace(OPTIONS, unit="documents"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         clustered = similarity(fitted, "w2", "w8", OPTIONS)
@@ -208,8 +219,8 @@ def test_documents_are_taken_for_independent_with_a_warning(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cluster": "senator"}, 'no column "senator"'),
-        ({"cluster": "party"}, 'cluster="party" is'),
+        ({"unit": "senator"}, 'no column "senator"'),
+        ({"unit": "party"}, 'unit="party" is'),
         ({"language": "xx"}, "language"),
     ],
 )

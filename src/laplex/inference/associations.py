@@ -99,7 +99,6 @@ def differences_of_position(
     return table
 
 
-@explain_keywords
 def association(
     fitted: Embeddings,
     targets: tuple[Pole, Pole],

@@ -208,7 +208,9 @@ def with_intervals(table: pd.DataFrame, found: Sequence[Mapping[str, Any]] | Non
         columns = pd.DataFrame(list(found), columns=INTERVAL_COLUMNS, index=table.index)
     rest = [name for name in table.columns if name not in ("uses", "uses_other")]
     place = rest.index(after) + 1
-    return pd.concat([table[rest[:place]], columns, table[rest[place:]]], axis=1)
+    joined = pd.concat([table[rest[:place]], columns, table[rest[place:]]], axis=1)
+    joined.attrs = dict(table.attrs)
+    return joined
 
 
 def finish(rows: Sequence[Mapping[str, Any]], level: float) -> pd.DataFrame:

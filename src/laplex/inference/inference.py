@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from laplex.errors import OLD_KEYWORDS, InputError, quote
+from laplex.errors import OLD_KEYWORDS, InputError, explain_keywords, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
@@ -67,6 +67,7 @@ class Inference(CosineQuestions):
     table says in one sentence.
     """
 
+    @explain_keywords
     def contrast(
         self,
         column: str,
@@ -106,6 +107,7 @@ class Inference(CosineQuestions):
             against = None if against == default_against(len(chosen or known)) else against
         return self._answer(Asked("contrast", column, chosen, against, _pairs(at)), words)
 
+    @explain_keywords
     def drift(
         self, column: str, words: Words = None, *, at: Mapping[str, Any] | None = None, test: bool = True
     ) -> pd.DataFrame:
@@ -130,6 +132,7 @@ class Inference(CosineQuestions):
             return by_distance(distances_along(self.fitted, *self._bare(column, words), at or {}))
         return self._answer(Asked("drift", column, at=_pairs(at)), words)
 
+    @explain_keywords
     def distance(
         self,
         words: str | Sequence[str],
@@ -177,6 +180,7 @@ class Inference(CosineQuestions):
         table["holds"] = holds(table, self)
         return self._by_word(table, words)
 
+    @explain_keywords
     def explain(
         self,
         word: str,
@@ -203,6 +207,7 @@ class Inference(CosineQuestions):
         """
         return explain(self.fitted, word, column, self, values=values, at=at or {}, passages=passages)
 
+    @explain_keywords
     def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:
         """Typical passages with a word, in the original text; see `Embeddings.passages`.
 
