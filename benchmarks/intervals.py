@@ -27,7 +27,8 @@ from scipy import stats
 from trial import BANDS, SOURCES, Source, Trial, begin, enough, fit, permuted, read, show, table_of
 
 import laplex as lx
-from laplex.inference.cosines import CosineIntervals, student_p
+from laplex.inference.cosine_intervals import CosineIntervals
+from laplex.inference.jackknife import Estimate
 from laplex.inference.score_test import axis_difference, group_scores
 from laplex.inference.scores import ScoreTable
 from laplex.inference.units import Options
@@ -65,9 +66,16 @@ def splits(trial: Trial, times: int, seed: int) -> Iterator[NDArray[np.int32]]:
 
 
 def intervals_of(fitted: lx.Embeddings, words: list[int], cluster: str, tokens: lx.Tokens) -> CosineIntervals:
-    text = CosineIntervals(fitted, Options(cluster, 0.9, FEWEST, min_count=20, tokens=tokens, quiet=True))
+    text = CosineIntervals(fitted, Options(unit=cluster, min_units=FEWEST, min_count=20, tokens=tokens, quiet=True))
     text.read(words)
     return text
+
+
+def standardized(one: Estimate | None, two: Estimate | None) -> float:
+    """The difference of two estimates in standard errors; NaN if one is unknown."""
+    if one is None or two is None:
+        return float("nan")
+    return float((one.value - two.value) / np.hypot(one.standard_error, two.standard_error))
 
 
 def partners(trial: Trial) -> list[int]:
@@ -98,12 +106,12 @@ def halves(trial: Trial, times: int, seed: int) -> pd.DataFrame:
         for i in trial.numbers:
             word, near = trial.words[i], trial.words[other[i]]
             for axis in axes:
-                (a, se_a, *_), (b, se_b, *_) = (text.with_axis(word, axis, slice) for slice in (0, 1))
-                along[i].append((a - b) / np.hypot(se_a, se_b))
-            (a, se_a, *_), (b, se_b, *_) = (text.of_pair(word, near, slice) for slice in (0, 1))
-            between[i].append((a - b) / np.hypot(se_a, se_b))
-            if np.isfinite(between[i][-1]):
-                lengths.append({"band": trial.bands[i], **_cosines(text, word, near), "without noise": (a + b) / 2})
+                along[i].append(standardized(*(text.with_axis(word, axis, slice) for slice in (0, 1))))
+            a, b = (text.cosine(word, near, slice) for slice in (0, 1))
+            between[i].append(standardized(a, b))
+            if a is not None and b is not None:
+                mean = (a.value + b.value) / 2
+                lengths.append({"band": trial.bands[i], **_cosines(text, word, near), "without noise": mean})
     more = pd.DataFrame(lengths)
     frames = [by_band("position", trial.bands, along, pd.DataFrame({"band": trial.bands}))]
     return pd.concat([*frames, by_band("similarity", trial.bands, between, more)])
@@ -137,10 +145,7 @@ def apart(trial: Trial, data: Path, times: int, seed: int) -> pd.DataFrame:
         for i in trial.numbers:
             pair = [names[trial.words[i]], names[trial.words[other[i]]]]
             if all(word in known for _, known in texts for word in pair):
-                (a, se_a, *_), (b, se_b, *_) = (
-                    text.of_pair(known[pair[0]], known[pair[1]], 0) for text, known in texts
-                )
-                z[i].append((a - b) / np.hypot(se_a, se_b))
+                z[i].append(standardized(*(text.cosine(known[pair[0]], known[pair[1]], 0) for text, known in texts)))
     return by_band("similarity, own contexts", trial.bands, z, pd.DataFrame({"band": trial.bands}))
 
 
@@ -153,7 +158,8 @@ def null(trial: Trial, times: int, seed: int) -> pd.DataFrame:
         p = np.full((times, len(axes)), np.nan)
         for number, label in enumerate(labels):
             if enough(table, label) and (scores := group_scores(replace(table, label=label), groups)):
-                p[number] = student_p(np.array([axis_difference(scores, axis) for axis in axes]))
+                estimate, error, freedom = np.array([axis_difference(scores, axis) for axis in axes]).T
+                p[number] = 2 * stats.t.sf(np.abs(estimate) / error, np.maximum(freedom, 1.0))
         return p
 
     p = np.array(list(trial.read(units).run(trial.numbers, ask)))  # (words, labellings, axes)

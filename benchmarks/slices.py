@@ -76,9 +76,9 @@ def ask(fitted: lx.Embeddings) -> dict[str, float]:
     rest = {name: value for name, value in key.items() if name != "year"}
     questions = {
         "vector": lambda: fitted.vector(rare, at=key),
-        "neighbors": lambda: fitted.neighbors(rare, at=key),
-        "similarity in all slices": lambda: fitted.similarity(rare, fitted.words()[1000]),
-        "contrast": lambda: fitted.contrast("year", values=[first, last], min_count=1, at=rest),
+        "neighbors": lambda: fitted.neighbors(rare, at=key, test=False),
+        "similarity in all slices": lambda: fitted.similarity(rare, fitted.words()[1000], test=False),
+        "contrast": lambda: fitted.contrast("year", values=[first, last], at=rest, test=False),
     }
     seconds = {}
     for name, question in questions.items():
@@ -95,7 +95,7 @@ def fit(folder: Path, dimensions: int, groups: int, epochs: int) -> dict[str, An
         prior, vary = prior + lx.Groups("party", 100.0), ["party", "year"]
     model = lx.Model(vary, prior, dimensions=dimensions, absent="filled")
     start = time.perf_counter()
-    fitted = lx.fit(model, tokens, epochs=epochs, quiet=True)
+    fitted = lx.fit(model, tokens, epochs=epochs, tests=False, quiet=True)
     total = time.perf_counter() - start
     fitting = peak()
     fitted.save(folder / "model")

@@ -207,7 +207,10 @@ def test_likelihood_prior_cosines_and_distances_stay(fitted, problem, seed):
         assert log_prior(moved.graph, two) == pytest.approx(log_prior(fitted.graph, one), rel=1e-5)
         np.testing.assert_allclose(two @ two.T, one @ one.T, atol=1e-5)
         for word in ("0", "3", "7"):
-            for ask in (lambda e, w=word: e.contrast("party", w, test=False), lambda e, w=word: e.distance(w, "party", test=False)):
+            for ask in (
+                lambda e, w=word: e.contrast("party", w, test=False),
+                lambda e, w=word: e.distance(w, "party", test=False),
+            ):
                 np.testing.assert_allclose(ask(moved)["distance"], ask(fitted)["distance"], atol=1e-5)
             before, after = fitted.neighbors(word, at={"party": "D"}), moved.neighbors(word, at={"party": "D"})
             np.testing.assert_allclose(after["similarity"], before["similarity"], atol=1e-5)

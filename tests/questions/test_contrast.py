@@ -11,7 +11,6 @@ import pytest
 
 import laplex as lx
 
-
 COLUMNS = ["word", "value", "against", "distance", "cosine", "uses", "uses_against"]
 
 
