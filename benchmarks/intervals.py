@@ -7,7 +7,7 @@ halves   clusters (senators) are split into random halves, with the contexts of 
          the 90% bound 10% of the time; and the cosine corrected for noise should equal that between one word in one
          half and the other word in the other half
 apart    the same for similarity, with separate contexts in each half, which the intervals do not cover
-null     labels are permuted by cluster: how often `project(across=)` finds a difference at 5% and 1%
+null     labels are permuted by cluster: how often positions and similarities differ between them at 5% and 1%
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from trial import BANDS, SOURCES, Source, Trial, begin, enough, fit, permuted, read, show, table_of
+from trial import BANDS, SOURCES, Source, Trial, begin, fit, permuted, read, show, table_of
 
 import laplex as lx
-from laplex.inference.cosine_intervals import CosineIntervals
+from laplex.inference.cosine_intervals import CosineIntervals, Interval, sliced
 from laplex.inference.jackknife import Estimate
-from laplex.inference.score_test import axis_difference, group_scores
-from laplex.inference.scores import ScoreTable
 from laplex.inference.units import Options
 from laplex.model.rows import Rows
 from laplex.questions.cosine import normalize
@@ -71,13 +68,6 @@ def intervals_of(fitted: lx.Embeddings, words: list[int], cluster: str, tokens: 
     return text
 
 
-def standardized(one: Estimate | None, two: Estimate | None) -> float:
-    """The difference of two estimates in standard errors; NaN if one is unknown."""
-    if one is None or two is None:
-        return float("nan")
-    return float((one.value - two.value) / np.hypot(one.standard_error, two.standard_error))
-
-
 def partners(trial: Trial) -> list[int]:
     """For each word the place of the most similar other one among those chosen."""
     vectors = normalize(trial.free.matrix()[trial.words])
@@ -106,12 +96,12 @@ def halves(trial: Trial, times: int, seed: int) -> pd.DataFrame:
         for i in trial.numbers:
             word, near = trial.words[i], trial.words[other[i]]
             for axis in axes:
-                along[i].append(standardized(*(text.with_axis(word, axis, slice) for slice in (0, 1))))
-            a, b = (text.cosine(word, near, slice) for slice in (0, 1))
-            between[i].append(standardized(a, b))
-            if a is not None and b is not None:
-                mean = (a.value + b.value) / 2
-                lengths.append({"band": trial.bands[i], **_cosines(text, word, near), "without noise": mean})
+                (a, se_a), (b, se_b) = (_value(text.with_axis(word, axis, slice)) for slice in (0, 1))
+                along[i].append((a - b) / np.hypot(se_a, se_b))
+            (a, se_a), (b, se_b) = (_value(text.cosine(word, near, slice)) for slice in (0, 1))
+            between[i].append((a - b) / np.hypot(se_a, se_b))
+            if np.isfinite(between[i][-1]):
+                lengths.append({"band": trial.bands[i], **_cosines(text, word, near), "without noise": (a + b) / 2})
     more = pd.DataFrame(lengths)
     frames = [by_band("position", trial.bands, along, pd.DataFrame({"band": trial.bands}))]
     return pd.concat([*frames, by_band("similarity", trial.bands, between, more)])
@@ -145,26 +135,34 @@ def apart(trial: Trial, data: Path, times: int, seed: int) -> pd.DataFrame:
         for i in trial.numbers:
             pair = [names[trial.words[i]], names[trial.words[other[i]]]]
             if all(word in known for _, known in texts for word in pair):
-                z[i].append(standardized(*(text.cosine(known[pair[0]], known[pair[1]], 0) for text, known in texts)))
+                (a, se_a), (b, se_b) = (_value(text.cosine(known[pair[0]], known[pair[1]], 0)) for text, known in texts)
+                z[i].append((a - b) / np.hypot(se_a, se_b))
     return by_band("similarity, own contexts", trial.bands, z, pd.DataFrame({"band": trial.bands}))
 
 
 def null(trial: Trial, times: int, seed: int) -> pd.DataFrame:
-    units, axes = trial.units(trial.source.cluster), axes_of(trial.free)
-    labels = [some.label for some in permuted(units, times, seed)]
-    groups = [[label] for label in np.unique(units.label).tolist()]
+    """How often differences between groups that were made by chance are found."""
+    units, axes, other = trial.units(trial.source.cluster), axes_of(trial.free), partners(trial)
+    found: dict[str, list[list[float]]] = {"position": [], "similarity": []}
+    for some in permuted(units, times, seed):
+        label = np.zeros(trial.tokens.documents, np.int32)
+        label[some.documents] = np.repeat(some.label, np.diff(some.start))
+        slices = Slices(("label",), tuple((name,) for name in some.labels), label)
+        text = intervals_of(sliced(trial.free, trial.tokens, slices), trial.words, trial.source.cluster, trial.tokens)
+        for axis in axes:
+            found["position"].append([_p([text.with_axis(word, axis, s) for s in (0, 1)]) for word in trial.words])
+        pairs = [(trial.words[i], trial.words[other[i]]) for i in trial.numbers]
+        found["similarity"].append([_p([text.cosine(*pair, s) for s in (0, 1)]) for pair in pairs])
+    return pd.concat([table_of(name, np.array(p), trial.bands) for name, p in found.items()])
 
-    def ask(table: ScoreTable) -> Floats:
-        p = np.full((times, len(axes)), np.nan)
-        for number, label in enumerate(labels):
-            if enough(table, label) and (scores := group_scores(replace(table, label=label), groups)):
-                estimate, error, freedom = np.array([axis_difference(scores, axis) for axis in axes]).T
-                p[number] = 2 * stats.t.sf(np.abs(estimate) / error, np.maximum(freedom, 1.0))
-        return p
 
-    p = np.array(list(trial.read(units).run(trial.numbers, ask)))  # (words, labellings, axes)
-    whole = p.transpose(1, 2, 0).reshape(-1, len(trial.words))
-    return table_of("across", whole, trial.bands)
+def _p(found: list[Estimate | None]) -> float:
+    one, two = found
+    return float("nan") if one is None or two is None else Interval.of(one.minus(two), 0.9).p
+
+
+def _value(found: Estimate | None) -> tuple[float, float]:
+    return (float("nan"), float("nan")) if found is None else (found.value, found.standard_error)
 
 
 def main() -> None:

@@ -31,6 +31,18 @@ def differing(words=("war", "peace", "canal"), interval=False):
     return frame.assign(lower=frame["distance"] - 0.1, upper=frame["distance"] + 3) if interval else frame
 
 
+def findings(words=("war", "peace", "canal"), pairs=(("D", "R"),), held=1, along=None):
+    """What tests give: in each comparison, and at each value of `along`, the first words hold."""
+    frames = []
+    for value, against in pairs:
+        frame = pd.DataFrame({"word": words, "value": value, "against": against})
+        frame = frame.assign(estimate=np.linspace(2, 1, len(words)), p=0.001, p_adjusted=0.02, permutations=999)
+        frame = frame.assign(lower=frame["estimate"] - 0.5, upper=frame["estimate"] + 1, holds=frame.index < held)
+        frame = frame.assign(uses=300, uses_against=200, units=30, units_against=20, context="a, b", context_against="")
+        frames += [frame] if along is None else [frame.assign(**{along: value}) for value in PERIODS]
+    return pd.concat(frames, ignore_index=True)
+
+
 def layers(chart, mark=None):
     """The layers of a chart with one panel, in order; those with a mark of this type."""
     spec = chart.to_dict()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
+from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 
 import engine_runs
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 import small
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import laplex as lx
 from laplex.engines import reference
@@ -19,6 +23,10 @@ from laplex.engines.sampling import AliasTables, count_visits
 from laplex.engines.state import State
 from laplex.fitting.estimation import Estimation
 from laplex.fitting.stability import refitted
+from laplex.inference.conditional import joined_words
+from laplex.inference.jackknife import jackknife_vectors
+from laplex.inference.posteriors import posterior
+from laplex.inference.units import Options
 from laplex.model.absent import (
     SliceCovariance,
     eliminate_along_path,
@@ -27,10 +35,11 @@ from laplex.model.absent import (
     path_order,
 )
 from laplex.model.likelihoods import Likelihood
-from laplex.model.objective import log_posterior
+from laplex.model.objective import log_posterior, slice_texts
 from laplex.model.priors.prior import WordPrior
 from laplex.model.problem import make_problem
 from laplex.model.rows import Rows
+from laplex.questions.positions import positions
 from laplex.runtime import storage
 
 YEARS = [str(year) for year in range(2000, 2007)]
@@ -230,6 +239,27 @@ def test_negatives_are_words_of_the_slice(texts):
         np.testing.assert_allclose(drawn[words.start : words.stop], own / own.sum(), atol=1e-6)
 
 
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_absent_words_that_are_kept_are_where_the_posterior_is_highest(lacking, likelihood):
+    """They are drawn as negatives alone, and take all of their prior there: nothing but the posterior moves them."""
+    problem = small.problem(lacking, lx.Ridge(0.5) + lx.Chain("year", 4.0), ["year"], likelihood=likelihood)
+    absent = parts(small.problem(lacking, lx.Ridge(0.5) + lx.Chain("year", 4.0), ["year"], absent="filled"))[1]
+    found = engine_runs.run_cpu(problem, 150, piece=100).astype(np.float64)
+    texts = list(slice_texts(problem))
+
+    def minus(flat):
+        theta = found.copy()
+        theta[absent] = flat.reshape(len(absent), -1)
+        value, gradient = log_posterior(problem, theta, texts)
+        return -value, -gradient[absent].reshape(-1)
+
+    best = minimize(minus, found[absent].reshape(-1), jac=True, method="L-BFGS-B").x.reshape(len(absent), -1)
+    start = engine_runs.vectors(problem, State.initial(problem, 1))[absent]
+    assert len(absent) > 10
+    assert np.linalg.norm(found[absent] - best) < 0.1 * np.linalg.norm(best)
+    assert np.linalg.norm(start - best) > 0.5 * np.linalg.norm(best)
+
+
 # What a fitted model says
 
 
@@ -288,13 +318,13 @@ def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
     word = fitted.words()[-1]
     assert fitted.count(word, at={"year": "2003", **where}) == 0
     for ask in (
-        lambda model: model.neighbors(word, at={"year": "2003", **where}),
+        lambda model: model.neighbors(word, min_uses=0, at=where),
         lambda model: model.similarity(word, "0", at=where),
         lambda model: model.contrast("year", [word, "0"], values=["2000", "2006"], at=where, test=False),
         lambda model: model.distance([word, "0"], across="year", at=where, test=False),
         lambda model: model.drift("year", [word, "0"], at=where, test=False),
         lambda model: model.trajectory(word, along="year", at=where),
-        lambda model: model.project([word, "1"], ("0", "2"), at=where),
+        lambda model: positions(model, [word, "1"], ("0", "2"), at=where, min_uses=0),
         lambda model: model.to_frame(),
         lambda model: model.slices,
     ):
@@ -470,10 +500,119 @@ def test_other_ways_to_compute_refuse_it(texts):
 
 
 def test_what_needs_a_vector_of_its_own_for_every_word_refuses_it(texts):
-    fitted = fit(texts, "both")
-    for ask in (
-        lambda: fitted.posterior("0", quiet=True),
-        lambda: list(refitted(fitted, [2], quiet=True)),
-    ):
-        with pytest.raises(lx.InputError, match='absent="kept"'):
-            ask()
+    with pytest.raises(lx.InputError, match='absent="kept"'):
+        fit(texts, "both").slots(0, 3)
+
+
+# Inference
+
+
+def at_its_maximum(rows, name, likelihood):
+    """A fit by the reference engine, its text, and the problem with all vectors at the same place."""
+    make, vary = PRIORS[name]
+    tokens = lx.Tokens.of(small.corpus(rows), min_count=1, quiet=True)
+    model = lx.Model(vary, make(), likelihood, dimensions=3, window=2, negatives=3, subsample=0.0, absent="filled")
+    fitted = lx.fit(model, tokens, engine="reference", holdout=0.0, quiet=True)
+    _, whole, where = both(rows, name, likelihood=likelihood, dimensions=3)
+    blocks = [fitted.block(0, slice) for slice in [*range(len(where.slices)), None]]
+    return fitted, tokens, whole, np.concatenate(blocks).astype(np.float64)
+
+
+def hessian(problem, theta, own):
+    """Minus the second derivatives of the log posterior with respect to some parameters."""
+    rows, step = [], 1e-4
+    for slot in own:
+        for d in range(theta.shape[1]):
+            ends = []
+            for sign in (1, -1):
+                there = theta.copy()
+                there[slot, d] += sign * step
+                ends.append(log_posterior(problem, there)[1][own].reshape(-1))
+            rows.append((ends[1] - ends[0]) / (2 * step))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+@pytest.mark.parametrize("name", ["chain", "both", "ridge by word"])
+def test_the_posterior_is_that_of_the_model_with_all_vectors(lacking, name, likelihood):
+    fitted, tokens, whole, theta = at_its_maximum(lacking, name, likelihood)
+    for word in ("3", "7"):
+        found = posterior(fitted, word, center="mode", tokens=tokens, quiet=True)[word]
+        own = np.array([fitted.rows.words(*place)[fitted.id(word, 0)] for place in slices_of(fitted)])
+        assert (fitted.slot[own] < 0).any()
+        np.testing.assert_allclose(found.mean[found.place], theta[own], atol=0.01)
+        covariance = np.linalg.inv(hessian(whole, theta, own))
+        size = len(own), theta.shape[1]
+        by_slice = found.covariance.reshape(len(found.mean), size[1], len(found.mean), size[1])
+        by_slice = by_slice[found.place][:, :, found.place].reshape(covariance.shape)
+        np.testing.assert_allclose(by_slice, covariance, atol=0.02 * np.abs(covariance).max())
+        assert found.sample(3).shape == (3, *size)
+
+
+def slices_of(fitted):
+    return [(0, slice) for slice in range(len(fitted.rows.slices))]
+
+
+def test_two_words_have_a_joint_posterior_and_are_joined_to_none_other(lacking):
+    fitted, tokens, _, _ = at_its_maximum(lacking, "chain", "cbow")
+    assert joined_words(fitted, "3") == ["3"]
+    joint = posterior(fitted, ["3", "7"], coupled=True, center="mode", tokens=tokens, quiet=True)
+    alone = posterior(fitted, ["3", "7"], center="mode", tokens=tokens, quiet=True)
+    for word in ("3", "7"):
+        one, two = joint[word], alone[word]
+        np.testing.assert_allclose(one.mean[one.place], two.mean[two.place], atol=1e-3)
+        one, two = (part.project([1.0, 0.5, 0.0])["se"] for part in (one, two))
+        np.testing.assert_allclose(one, two, rtol=1e-3)
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_the_jackknife_moves_absent_words_with_those_that_are_there(lacking, likelihood):
+    fitted, tokens, whole, theta = at_its_maximum(lacking, "both", likelihood)
+    number = fitted.id("3", 0)
+    found = jackknife_vectors(fitted, [number], 0, tokens, Options(quiet=True, threads=1))[number]
+    own = np.array([fitted.rows.words(*place)[number] for place in slices_of(fitted)])
+    np.testing.assert_allclose(found.vectors, theta[own], atol=0.01)
+    gone = fitted.slot[own] < 0
+    precision = small.full_laplacian(whole.graph)[np.ix_(own, own)]
+    follows = -np.linalg.solve(precision[np.ix_(gone, gone)], precision[np.ix_(gone, ~gone)])
+    assert gone.any()
+    assert np.abs(found.influence).max() > 1e-3
+    np.testing.assert_allclose(found.influence[gone], np.tensordot(follows, found.influence[~gone], 1), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_prior_is_known_from_its_covariance(texts, name):
+    fitted = fit(texts, name)
+    make, _ = PRIORS[name]
+    first, *others = [part.word_prior(fitted.rows) for part in make().parts]
+    prior = sum(others, start=first)
+    again = fitted.slice_covariance.word_prior(prior.contexts)
+    np.testing.assert_allclose(again.weights, prior.weights, atol=1e-9)
+    diagonals = (one.diagonal + one.words[:, None] for one in (again, prior))
+    np.testing.assert_allclose(*diagonals, atol=1e-9)
+
+
+def test_stability_fits_it_again(texts):
+    fitted = fit(texts, "both", seed=1)
+    same, other = refitted(fitted, [1, 2], threads=1, quiet=True)
+    np.testing.assert_array_equal(same.slot, fitted.slot)
+    np.testing.assert_allclose(same.graph.weight, fitted.graph.weight, rtol=1e-9)
+    np.testing.assert_allclose(same.theta, fitted.theta, atol=1e-3)
+    assert np.abs(other.theta - fitted.theta).max() > 1e-2
+
+
+# The benchmark that decided what the default is
+
+
+@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
+def test_the_benchmark_tells_both_apart(likelihood, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+    benchmark = importlib.import_module("absent")
+    data = benchmark.DATA["sotu"]
+    arguments = Namespace(min_count=20, seeds=[1, 2], dimensions=6, epochs=2)
+    table = benchmark.measure(data, data.read(None, 1_500), likelihood, arguments).set_index("absent=")
+    assert list(table.index) == ["kept", "filled"]
+    assert (table["log P(w)"] < 0).all()
+    assert table["overlap"].between(0, 1).all()
+    assert table.loc["filled", "cosine with nearest"] > table.loc["kept", "cosine with nearest"]
+    assert table.loc["filled", "MB"] < table.loc["kept", "MB"]

@@ -141,7 +141,11 @@ def test_a_difference_is_explained_and_passages_are_shown(laplex, write, tmp_pat
     options = ("--group", "party", "--unit", "speaker", "--dimensions", "4", "--epochs", "2", "--subsample", "0")
     assert laplex("fit", path, *options, "--out", tmp_path / "model").returncode == 0
     table = tmp_path / "context.csv"
-    result = laplex("explain", tmp_path / "model", "bank", "party", "--cluster", "speaker", "--csv", table)
+    found = laplex("contrast", tmp_path / "model", "party", "--csv", tmp_path / "found.csv")
+    assert "words differ by" in found.stderr
+    assert "bank" in found.stdout
+    assert {"estimate", "p_adjusted", "holds", "context"} <= set(pd.read_csv(tmp_path / "found.csv"))
+    result = laplex("explain", tmp_path / "model", "bank", "party", "--unit", "speaker", "--csv", table)
     assert result.returncode == 0
     assert "D: … The River bank is wet" in result.stdout
     assert "R: … My bank lends Money" in result.stdout
@@ -167,26 +171,25 @@ def model(tmp_path_factory):
 
 
 def read_csv(path):
-    frame = pd.read_csv(path, dtype={"year": str, "from": str, "to": str})
+    frame = pd.read_csv(path, dtype={"year": str, "value": str, "against": str, "to": str})
     return frame.apply(lambda column: column.str.removeprefix("'") if pd.api.types.is_string_dtype(column) else column)
 
 
 ANSWERS = {
-    "neighbors tax --party D -k 3": lambda m: m.neighbors(positive=["tax"], k=3, at={"party": "D"}),
+    "neighbors tax --party D -k 3 --no-test": lambda m: m.neighbors("tax", 3, at={"party": "D"}, test=False),
     "neighbors tax rich --negative poor --party=R --year 2001": lambda m: m.neighbors(
-        positive=["tax", "rich"], negative="poor", at={"party": "R", "year": "2001"}
+        ["tax", "rich"], negative="poor", at={"party": "R", "year": "2001"}
     ),
     "similarity tax sea --party D": lambda m: m.similarity("tax", "sea", at={"party": "D"}),
-    "contrast party --top 4 --year 2001": lambda m: m.contrast("party", 4, at={"year": "2001"}),
-    "contrast party --word tax --word oak --measure cosine": lambda m: m.contrast(
-        "party", words=["tax", "oak"], measure="cosine"
+    "contrast party --no-test --top 99 --year 2001": lambda m: m.contrast("party", at={"year": "2001"}, test=False),
+    "contrast party --word tax --word oak --no-test": lambda m: m.contrast("party", ["tax", "oak"], test=False),
+    "distance tax sea --across party --along year --no-test": lambda m: m.distance(
+        ["tax", "sea"], "party", "year", test=False
     ),
-    "distance tax sea --across party --along year": lambda m: m.distance(["tax", "sea"], "party", "year"),
-    "drift year --top 3 --party D": lambda m: m.drift("year", 3, at={"party": "D"}),
-    "drift year --steps --word tax": lambda m: m.drift("year", words=["tax"], steps=True),
+    "drift year --no-test --party D --top 99": lambda m: m.drift("year", at={"party": "D"}, test=False),
     "trajectory tax --to sea --party D": lambda m: m.trajectory("tax", to=["sea"], at={"party": "D"}),
-    "project tax =cmd --plus rich --minus poor --year 2000": lambda m: m.project(
-        ["tax", "=cmd"], axis=(["rich"], ["poor"]), at={"year": "2000"}
+    "project tax =cmd --plus rich --minus poor --year 2001 --no-test": lambda m: m.project(
+        ["tax", "=cmd"], axis=(["rich"], ["poor"]), at={"year": "2001"}, test=False
     ),
 }
 
@@ -204,7 +207,7 @@ def test_a_question_is_answered_on_the_screen_and_in_files(laplex, model, tmp_pa
 
 
 def test_formulas_are_neutral_in_tables(laplex, model, tmp_path):
-    laplex("contrast", model, "party", "--word", "=cmd", "--csv", tmp_path / "a.csv")
+    laplex("contrast", model, "party", "--no-test", "--word", "=cmd", "--csv", tmp_path / "a.csv")
     assert "'=cmd," in (tmp_path / "a.csv").read_text()
 
 
@@ -219,7 +222,10 @@ def test_formulas_are_neutral_in_tables(laplex, model, tmp_path):
         (["similarity", "tax"], "similarity takes two words, not 1"),
         (["trajectory", "tax", "sea"], "trajectory takes one word, not 2"),
         (["drift", "party"], '"party" has no order'),
-        (["contrast", "party", "--plot", "a.gif"], "has to end in"),
+        (["contrast", "party", "--no-test", "--plot", "a.gif"], "has to end in"),
+        (["contrast", "party"], "--no-test"),
+        (["contrast", "party", "--cluster", "speaker"], "--cluster is no longer an option: write --unit"),
+        (["contrast", "party", "--joint"], "write --against joint"),
         (["export", "a.doc"], "has no ending that vectors can be written to"),
         (["export", "a.vec"], 'say which slice: no value of "party", "year" is given'),
     ],
@@ -349,7 +355,8 @@ def test_vectors_only_where_words_occur(laplex, write, tmp_path):
     fitted = lx.load(tmp_path / "model")
     assert (fitted.slot < 0).sum() == 2
     assert fitted.vector("d", at={"group": "x"}).any()
-    assert laplex("neighbors", tmp_path / "model", "d", "--group", "x").returncode == 0
+    assert laplex("neighbors", tmp_path / "model", "d", "--group", "y").returncode == 0
+    assert "d has no use in x" in laplex("neighbors", tmp_path / "model", "d", "--group", "x").stderr
 
 
 def test_words_share_a_vector_with_their_translations_unless_a_strength_is_given(laplex, tmp_path):

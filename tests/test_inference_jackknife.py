@@ -73,7 +73,7 @@ def tokens(shared_cache):
 def test_influence_is_what_a_refit_without_the_cluster_loses(tokens, likelihood):
     fitted = speakers.fit(tokens, likelihood=likelihood, dimensions=4)
     word = fitted.id(WORD, 0)
-    found = jackknife_vectors(fitted, [word], 0, tokens, Options("speaker", quiet=True))[word]
+    found = jackknife_vectors(fitted, [word], 0, tokens, Options(unit="speaker", quiet=True))[word]
     prior = np.array([[11.0, -10.0], [-10.0, 11.0]])
     text = contexts(fitted, tokens, word)
     start = fitted.take([word], 0, 0).repeat(2, 0).astype(float)
@@ -89,9 +89,9 @@ def test_influence_is_what_a_refit_without_the_cluster_loses(tokens, likelihood)
 
 def test_words_do_not_depend_on_what_is_asked_along_with_them(tokens, monkeypatch):
     fitted = speakers.fit(tokens)
-    together = jackknife_vectors(fitted, [2, 9, 4], 0, tokens, Options("speaker", quiet=True))
+    together = jackknife_vectors(fitted, [2, 9, 4], 0, tokens, Options(unit="speaker", quiet=True))
     monkeypatch.setattr(jackknife, "WORDS_PER_BATCH", 1)
-    alone = jackknife_vectors(fitted, [9, 2], 0, tokens, Options("speaker", quiet=True))
+    alone = jackknife_vectors(fitted, [9, 2], 0, tokens, Options(unit="speaker", quiet=True))
     for word in (2, 9):
         np.testing.assert_allclose(alone[word].vectors, together[word].vectors, atol=1e-4)
         np.testing.assert_allclose(alone[word].influence, together[word].influence, atol=1e-3)
@@ -99,7 +99,7 @@ def test_words_do_not_depend_on_what_is_asked_along_with_them(tokens, monkeypatc
 
 def test_tied_slices_have_one_vector(tokens):
     fitted = speakers.fit(tokens, strength=float("inf"))
-    found = jackknife_vectors(fitted, [5], 0, tokens, Options("speaker", quiet=True))[5]
+    found = jackknife_vectors(fitted, [5], 0, tokens, Options(unit="speaker", quiet=True))[5]
     np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
     np.testing.assert_array_equal(found.influence[0], found.influence[1])
 
@@ -133,9 +133,9 @@ def test_many_clusters_are_put_into_groups_without_a_change_in_spread(tokens, li
 def test_a_thinned_background_is_right_on_average(tokens, monkeypatch):
     fitted = speakers.fit(tokens, vary=())
     ids = list(range(20))
-    whole = jackknife_vectors(fitted, ids, 0, tokens, Options("speaker", quiet=True))
+    whole = jackknife_vectors(fitted, ids, 0, tokens, Options(unit="speaker", quiet=True))
     monkeypatch.setattr(jackknife, "BACKGROUND_CONTEXTS", 1200)  # of 2,400
-    thinned = jackknife_vectors(fitted, ids, 0, tokens, Options("speaker", quiet=True))
+    thinned = jackknife_vectors(fitted, ids, 0, tokens, Options(unit="speaker", quiet=True))
     vectors, others = (np.concatenate([some[i].vectors for i in ids]) for some in (whole, thinned))
     assert not np.array_equal(vectors, others)
     assert np.linalg.norm(vectors - others) < 0.15 * np.linalg.norm(vectors)
@@ -187,10 +187,10 @@ def test_a_vector_that_is_mostly_noise_has_no_cosine():
 
 def test_bad_questions_are_named(tokens, monkeypatch):
     fitted = speakers.fit(tokens)
-    with pytest.raises(lx.InputError, match='cluster="party" is what vectors vary by'):
-        jackknife_vectors(fitted, [1], 0, tokens, Options("party"))
+    with pytest.raises(lx.InputError, match='unit="party" is what vectors vary by'):
+        jackknife_vectors(fitted, [1], 0, tokens, Options(unit="party"))
     with pytest.raises(lx.InputError, match='there is no column "senator"'):
-        jackknife_vectors(fitted, [1], 0, tokens, Options("senator"))
+        jackknife_vectors(fitted, [1], 0, tokens, Options(unit="senator"))
     monkeypatch.setattr(jackknife, "MAX_NUMBERS_PER_WORD", 11)
     with pytest.raises(lx.InputError, match="a word has 12 numbers in all its slices together, more than the 11"):
-        jackknife_vectors(fitted, [1], 0, tokens, Options("speaker"))
+        jackknife_vectors(fitted, [1], 0, tokens, Options(unit="speaker"))

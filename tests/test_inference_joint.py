@@ -1,4 +1,4 @@
-"""Several groups at once: the statistics on tables whose truth is known, and the table of contrast(against="joint")."""
+"""Several groups at once: the statistics on tables whose truth is known, and what `contrast(against="joint")` gives."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""Bars, dots, and difference against evidence: what is drawn of a frame, and what cannot be drawn."""
+"""Bars and dots: what is drawn of a frame, and what cannot be drawn."""
 
 from __future__ import annotations
 
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
-from charts import data, differing, layers, svg, texts
+from charts import data, differing, findings, layers, svg, texts
 
 import laplex as lx
 from laplex import plots
@@ -40,6 +39,62 @@ def test_pairs_have_bars_of_their_own():
     assert domains[0] == domains[1]
     with pytest.raises(lx.InputError, match='"war" has more than one row: say panels='):
         plots.bars(frame, panels=[])
+
+
+def test_findings_that_do_not_hold_are_lighter_and_the_legend_says_so(tmp_path):
+    chart = plots.bars(findings(held=2))
+    (bar,) = layers(chart, "bar")
+    assert bar["encoding"]["x"]["title"] == "Difference between D and R, log odds"
+    assert data(chart, bar)["_holds"].tolist() == ["holds", "holds", "not shown to hold"]
+    colors = bar["encoding"]["color"]["scale"]
+    lightness = {name: int(color[1:3], 16) for name, color in zip(colors["domain"], colors["range"])}
+    assert lightness["not shown to hold"] > lightness["holds"]
+    assert {"holds", "not shown to hold"} <= set(texts(svg(chart, tmp_path)))
+    assert "not shown to hold" not in texts(svg(plots.bars(findings(held=3)), tmp_path))
+
+
+def test_each_comparison_has_a_panel_of_its_own(tmp_path):
+    pairs = (("D", "R"), ("D", "I"), ("R", "I"))
+    frame = findings([f"w{i}" for i in range(30)], pairs)
+    chart = plots.bars(frame)
+    spec = chart.to_dict()
+    assert [part["title"] for part in spec["concat"]] == ["D – I", "D – R", "R – I"]
+    rows = [spec["datasets"][part["data"]["name"]] for part in spec["concat"]]
+    assert [{(row["value"], row["against"]) for row in part} for part in rows] == [
+        {("D", "I")},
+        {("D", "R")},
+        {("R", "I")},
+    ]
+    assert {len(part) for part in rows} == {15}
+    assert texts(svg(chart, tmp_path)).count("not shown to hold") == 1
+    pd.testing.assert_frame_equal(chart.frame, frame)
+
+
+def test_the_rest_is_named_in_the_title():
+    (bar,) = layers(plots.bars(findings(pairs=(("D", "rest"),))), "bar")
+    assert bar["encoding"]["x"]["title"] == "Difference between D and the rest, log odds"
+
+
+def test_a_word_that_was_not_tested_has_no_bar(tmp_path):
+    frame = findings()
+    frame.loc[2, ["estimate", "lower", "upper", "p", "p_adjusted"]] = None
+    picture = svg(plots.bars(frame), tmp_path)
+    assert "canal" in texts(picture)
+    assert picture.count('aria-roledescription="bar"') == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "title"),
+    [
+        ({"neighbor": ["a", "b"]}, "Similarity to war"),
+        ({"word": ["war", "tax"], "other": "peace"}, "Similarity to peace"),
+        ({"word": ["war", "tax"]}, "Position"),
+    ],
+    ids=["neighbors", "similarity", "project"],
+)
+def test_the_axis_says_what_is_estimated(columns, title):
+    frame = pd.DataFrame({"word": "war", **columns, "estimate": [0.5, 0.4], "lower": 0.3, "upper": 0.6, "uses": 9})
+    assert layers(plots.bars(frame), "bar")[0]["encoding"]["x"]["title"] == title
 
 
 def test_bars_of_neighbors_drift_and_negative_positions(tmp_path):
@@ -77,69 +132,8 @@ def test_what_bars_cannot_draw(frame, choices, message):
         plots.bars(frame, **choices)
 
 
-def contrasted(n=50, seed=0):
-    random = np.random.default_rng(seed)
-    p = random.random(n) ** 4
-    return pd.DataFrame(
-        {
-            "word": [f"w{i}" for i in range(n)],
-            "party": "D – R",
-            "estimate": random.random(n),
-            "p": p,
-            "p_adjusted": np.minimum(1, 3 * p),
-            "count_one": random.integers(1, 900, n),
-            "count_two": random.integers(1, 900, n),
-        }
-    )
-
-
 def points(chart, layer=0):
     return data(chart, layers(chart)[layer])
-
-
-def test_height_is_evidence_where_there_is_some():
-    frame = contrasted()
-    drawn = points(plots.volcano(frame))
-    np.testing.assert_allclose(drawn["_y"], -np.log10(frame["p"]))
-    np.testing.assert_allclose(drawn["_x"], frame["estimate"])
-    assert drawn["_found"].tolist() == (frame["p_adjusted"] <= 0.05).tolist()
-
-
-def test_without_tests_height_is_how_often_the_word_occurs_where_it_is_rarer():
-    frame = contrasted().drop(columns=["p", "p_adjusted"]).rename(columns={"estimate": "distance"})
-    drawn = points(plots.volcano(frame))
-    assert drawn["_y"].tolist() == frame[["count_one", "count_two"]].min(axis=1).tolist()
-
-
-def test_of_many_words_those_that_differ_most_are_drawn():
-    frame = contrasted(200)
-    drawn = points(plots.volcano(frame, most=20))
-    assert set(drawn["word"]) == set(frame.nlargest(20, "estimate")["word"])
-
-
-def test_words_that_are_written_are_found_and_few():
-    frame = contrasted(200)
-    written = points(plots.volcano(frame, labels=5), 1)
-    assert 0 < len(written) <= 5
-    found = set(frame["word"][frame["p_adjusted"] <= 0.05])
-    assert set(written["_text"]) <= found
-
-
-def test_evidence_above_ten_is_written_without_an_exponent(tmp_path):
-    picture = svg(plots.volcano(contrasted().assign(p=np.geomspace(1e-11, 1, 50))), tmp_path)
-    assert {"8", "10"} <= set(texts(picture))
-
-
-def test_a_p_of_zero_is_drawn_at_the_top():
-    frame = contrasted().assign(p=0.0)
-    assert np.isfinite(points(plots.volcano(frame))["_y"]).all()
-
-
-def test_a_frame_without_evidence_is_refused():
-    with pytest.raises(lx.InputError, match="neither p nor counts"):
-        plots.volcano(contrasted()[["word", "estimate"]])
-    with pytest.raises(lx.InputError, match="nothing to draw"):
-        plots.volcano(contrasted().assign(p=np.nan))
 
 
 def test_dots_stand_where_the_words_do():
@@ -147,6 +141,13 @@ def test_dots_stand_where_the_words_do():
     chart = plots.dots(frame, ends=("poor", "rich"))
     assert points(chart, 1)["_value"].tolist() == frame["position"].tolist()
     assert chart.to_dict()["layer"][1]["encoding"]["x"]["title"] == "← poor · rich →"
+
+
+def test_dots_with_intervals_have_a_line_each():
+    frame = pd.DataFrame({"word": list("aabb"), "party": list("DRDR"), "estimate": [0.1, 0.4, -0.2, 0.0], "uses": 9})
+    line, dot = layers(plots.dots(frame.assign(lower=-0.3, upper=0.5)))
+    assert (line["encoding"]["x"]["field"], line["encoding"]["x2"]["field"]) == ("lower", "upper")
+    assert line["encoding"]["yOffset"]["field"] == dot["encoding"]["yOffset"]["field"] == "_series"
 
 
 def test_two_rows_for_one_dot_are_refused():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from charts import ODD_WORDS, PERIODS, data, differing, distances, layers, svg, texts
+from charts import ODD_WORDS, PERIODS, data, differing, distances, findings, layers, svg, texts
 
 import laplex as lx
 from laplex import plots
@@ -42,6 +42,27 @@ def test_there_is_a_band_if_there_are_intervals():
     low, high = layers(chart, "line")[0]["encoding"]["y"]["scale"]["domain"]
     assert low <= data(chart)["lower"].min()
     assert high >= data(chart)["upper"].max()
+
+
+def test_findings_that_do_not_hold_have_hollow_points(tmp_path):
+    chart = plots.lines(findings(["war", "peace"], along="period"))
+    hollow = next(layer for layer in layers(chart, "circle") if "transform" in layer)
+    assert "not shown to hold" in set(data(chart)["_holds"])
+    assert hollow["transform"] == [{"filter": "datum._holds !== 'holds'"}]
+    assert "Hollow: not shown to hold" in texts(svg(chart, tmp_path))
+    assert layers(plots.lines(findings(["war", "peace"], held=2, along="period")), "circle") == []
+
+
+def test_more_than_two_comparisons_have_panels():
+    pairs = (("D", "R"), ("D", "I"), ("R", "I"))
+    spec = plots.lines(findings(["war", "peace"], pairs, along="period")).to_dict()
+    assert spec["facet"]["sort"] == ["D – R", "D – I", "R – I"]
+    line = next(layer for layer in spec["spec"]["layer"] if layer["mark"]["type"] == "line")
+    assert line["encoding"]["color"]["scale"]["domain"] == ["war", "peace"]
+    alone = plots.lines(findings(["war"], pairs, along="period")).to_dict()
+    assert alone["facet"]["sort"] == ["D – R", "D – I", "R – I"]
+    two = plots.lines(findings(["war", "peace"], pairs[:2], along="period")).to_dict()
+    assert two["facet"]["sort"] == ["war", "peace"]
 
 
 def test_a_band_needs_no_word():

@@ -9,14 +9,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-import small
 from markupsafe import Markup
 
 import laplex as lx
 from laplex import plots
 from laplex.errors import InputError
 from laplex.reports import choosing, describing
-from laplex.reports.writing import Report, inline_svg, report
+from laplex.reports.findings import passage, sentence
+from laplex.reports.parts import inline_svg
+from laplex.reports.writing import Report, report
 from laplex.text.tokens import Slices
 
 SCRIPT = "<script>alert(1)</script>"
@@ -49,14 +50,31 @@ def model(keys=(("D", "2000"), ("D", "2001"), ("R", "2000"), ("R", "2001")), col
     return lx.Embeddings.of([vocabulary], [vectors], slices=slices, counts=[counts], contexts=[vectors[0]])
 
 
+FAMILY, MONEY, ARMY = (
+    ["child", "nurse", "mother", "doctor", "school", "teacher"],
+    ["budget", "dollar", "debt", "wage", "cost", "income"],
+    ["army", "navy", "treaty", "peace", "battle", "soldier"],
+)
+
+
+def speeches():
+    """Speeches of 24 speakers about three topics; D speak of health with families, R with money."""
+    random = np.random.default_rng(0)
+    made = []
+    for number in range(480):
+        party, year, speaker = "DR"[number % 2], str(2000 + number // 2 % 3), f"s{number % 24}"
+        topic = (FAMILY, MONEY, ARMY)[random.integers(3)]
+        if topic is (FAMILY if party == "D" else MONEY):
+            topic = [*topic, "health", "health"]
+        words = random.choice(topic, 30)
+        made.append({"text": [str(word) for word in words], "party": party, "year": year, "speaker": speaker})
+    return made
+
+
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     """Fitted, with its text beside it; the speaker has a party."""
-    rows = small.documents(count=360, length=30)
-    for number, row in enumerate(rows):
-        row["speaker"] = f"{row['party']}{number % 12}"
-        row["text"] = [f"word{'abcdefghijklmnopqr'[int(k)]}" for k in row["text"]]
-    corpus = lx.read(rows, metadata=["party", "year", "speaker"])
+    corpus = lx.read(speeches(), metadata=["party", "year", "speaker"], unit="speaker")
     tokens = lx.Tokens.of(corpus, min_count=1, cache=tmp_path_factory.mktemp("cache"), quiet=True)
     prior = lx.Ridge(1.0) + lx.Groups("party", 1.0) + lx.Chain("year", 1.0)
     chosen = lx.Model(vary=["party", "year"], prior=prior, dimensions=4, window=2, negatives=3, subsample=0)
@@ -81,32 +99,79 @@ def test_the_drawings_of_a_report_share_no_names():
     assert len(ids) == len(set(ids))
 
 
-def test_a_report_says_what_the_questions_answer():
+def test_a_report_begins_with_what_was_found(fitted):
+    page = report(fitted, quiet=True).html
+    text = " ".join(Page(page).texts)
+    found = fitted.inference(quiet=True).contrast("party")
+    best = found.iloc[0]
+    assert best["word"] == "health"
+    assert best["holds"]
+    assert sentence(found.attrs["summary"]) in text
+    assert text.index("What differs by party") < text.index("Words used alike") < text.index("The text")
+    row = re.search(r"<tr><td>health</td>(.*?)</tr>", page)[1]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
+    assert cells[0] == f"{best['estimate']:.2f}"
+    assert cells[2] == str(Markup.escape(describing.describe_p(best["p"], best["permutations"])))
+    assert cells[4] == "yes"
+    assert cells[-2:] == [best["context"], best["context_against"]]
+    assert set(cells[-2].split(", ")) <= set(FAMILY)
+
+
+def test_a_finding_is_explained_by_passages_of_both_sides(fitted):
+    page = report(fitted, column="party", quiet=True).html
+    explained = fitted.inference(quiet=True).explain("health", "party", passages=1)
+    assert "“health”: what the difference is made of" in page
+    for row in explained.passages.itertuples():
+        assert " ".join(row.before.split()) in page
+        assert row.speaker in page
+    assert page.count("<mark>health</mark>") == 2
+
+
+def test_where_nothing_holds_the_report_says_so(fitted):
+    page = report(fitted, column="year", quiet=True).html
+    found = fitted.inference(quiet=True).drift("year")
+    assert not found["holds"].any()
+    assert str(Markup.escape(sentence(found.attrs["summary"]))) in page
+    assert f"None of {len(found):,} words holds" in page
+    assert page.count('<tr class="faint">') == min(len(found), 8)
+    assert "what the difference is made of" not in page
+
+
+def test_without_the_text_the_findings_are_there_and_passages_are_not(fitted, tmp_path):
+    fitted.save(tmp_path / "m.laplex")
+    alone = lx.load(tmp_path / "m.laplex")
+    alone.settings["tokens"] = alone.settings["tokens"] | {"folder": str(tmp_path / "gone")}
+    page = report(alone, column="party", quiet=True).html
+    assert sentence(fitted.inference(quiet=True).contrast("party").attrs["summary"]) in " ".join(Page(page).texts)
+    assert "Not shown: the text of this model is needed" in page
+    assert "<mark>" not in page
+
+
+def test_another_unit_is_tested_anew(fitted):
+    page = report(fitted, column="party", unit="documents", quiet=True).html
+    assert "480 documents" in page
+    assert "documents of one speaker are no independent evidence" in page
+    assert "documents of one speaker" not in report(fitted, column="party", quiet=True).html
+
+
+def test_vectors_without_tests_have_bare_distances_at_the_end():
     embeddings = model()
-    text = report(embeddings, words=["war"], column="party", quiet=True).html
-    best = embeddings.contrast("party", 100, min_count=choosing.min_count(embeddings, "party"))
-    best = best[choosing.is_content_word(embeddings, best["word"])]
-    first = best.iloc[0]
-    assert re.search(rf"<td>{first['word']}</td><td[^>]*>{first['distance']:.3f}</td>", text)
-    assert not re.search(r"<td>the</td><td[^>]*>\d", text)
+    page = report(embeddings, words=["war"], column="party", quiet=True).html
+    text = " ".join(Page(page).texts)
+    assert "Not tested: these vectors were not fitted here" in text
+    assert text.index("The fit") < text.rindex("Bare distances between vectors") < text.index("With these the fit")
+    best = embeddings.contrast("party", test=False)
+    first = best[choosing.is_content_word(embeddings, best["word"])].iloc[0]
+    assert re.search(rf"<td>{first['word']}</td>.*<td[^>]*>{first['distance']:.3f}</td>", page)
+    assert "<td>the</td>" not in page[page.rindex("Bare distances") :]
     near = embeddings.neighbors("war", 1, at={"party": "D", "year": "2000"})["neighbor"].iloc[0]
-    assert str(Markup.escape(near)) in text
-    moved = embeddings.drift("year", 1, words=["tax", "war", "school", "army", "money", "child"]).iloc[0]
-    assert re.search(rf"<td>{moved['word']}</td><td[^>]*>{moved['distance']:.3f}</td>", text)
-
-
-@pytest.mark.slow
-def test_with_a_cluster_differences_are_tested(fitted):
-    text = report(fitted, column="party", cluster="speaker", quiet=True).html
-    assert "Tested by speaker" in text
-    assert "90% interval" in text
-    assert "Tested by" not in report(fitted, column="party", quiet=True).html
+    assert str(Markup.escape(near)) in page
 
 
 def test_a_fitted_model_is_described_in_words(fitted):
     html = report(fitted, quiet=True).html
-    for sentence in [*describing.describe_prior(fitted), *describing.describe_fit(fitted)]:
-        assert str(Markup.escape(sentence)) in html
+    for said in [*describing.describe_prior(fitted), *describing.describe_fit(fitted)]:
+        assert str(Markup.escape(said)) in html
     said = " ".join(describing.describe_prior(fitted))
     assert "nearly the same at every value of party (strength 1)" in said
     assert "slowly from one year to the next" in said
@@ -147,7 +212,7 @@ def test_a_report_is_shown_in_a_frame_that_runs_nothing():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"words": ["texas"]}, "texas"), ({"column": "sex"}, "sex"), ({"cluster": "speaker"}, "not fitted here")],
+    [({"words": ["texas"]}, "texas"), ({"column": "sex"}, "sex"), ({"cluster": "speaker"}, 'write unit="speaker"')],
 )
 def test_what_cannot_be_reported_is_said(options, message):
     with pytest.raises(InputError, match=message):
@@ -179,6 +244,7 @@ def test_fitted_vectors_report_on_themselves(tmp_path):
 def test_numbers_are_lined_up_and_words_are_not():
     page = report(model(), words=["war"], column="party", quiet=True).html
     assert '<th class="number">distance</th>' in page
+    assert '<td class="number">' in page
     assert "<th>word</th>" in page
     assert "<th>D, 2000<small>800 uses</small></th>" in page
 
@@ -202,9 +268,30 @@ def test_first_choices_are_sensible():
     assert choosing.ordered_columns(embeddings) == ["year"]
     assert choosing.first_slice(embeddings) == {"party": "D", "year": "2000"}  # the largest, since none is large
     best = choosing.first_words(embeddings, "party", 3)
-    frame = embeddings.contrast("party", words=["tax", "war", "school", "army", "money", "child"])
+    frame = embeddings.contrast("party", ["tax", "war", "school", "army", "money", "child"], test=False)
     assert best == frame["word"].head(3).tolist()
-    assert "the" not in choosing.first_words(embeddings, count=9)
+    assert "the" not in choosing.first_words(embeddings, count=6)
+
+
+def test_the_first_words_are_those_of_stored_findings(fitted):
+    found = fitted.inference(quiet=True).contrast("party")
+    held = found.loc[found["holds"], "word"].tolist()
+    assert choosing.first_words(fitted, count=len(held)) == held
+    assert list(choosing.stored_findings(fitted)) == ["party", "year"]
+    assert choosing.comparisons(found) == [("D", "R")]
+    assert choosing.stored_findings(model()) == {}
+
+
+def test_function_words_are_those_that_tables_leave_out(fitted):
+    assert choosing.function_words(fitted) == fitted.inference().excluded()
+    assert "the" in choosing.function_words(fitted)
+
+
+def test_a_passage_keeps_the_spaces_of_the_text():
+    row = {"before": "men  in\n", "word": "uniform", "after": ", brave", "speaker": "s1", "party": "D", "name": "s1"}
+    shown = passage(row, ["speaker", "party", "name"])
+    assert shown["before"] + shown["word"] + shown["after"] == "men in uniform, brave"
+    assert shown["source"] == "s1, D"
 
 
 def test_the_threshold_leaves_about_a_thousand_words():

@@ -110,6 +110,7 @@ def test_refits_by_hand_and_by_stability_agree():
 
 PRIORS = {
     "groups": lx.Ridge(1.0) + lx.Groups("party", 10.0),
+    "another ridge": lx.Ridge(0.2) + lx.Groups("party", 10.0),
     "a tie": lx.Ridge(1.0) + lx.Groups("party", math.inf),
     "signs": lx.Ridge(1.0) + lx.Pairs([("3", "4", 1.0), ("5", "6", -1.0)], 2.0),
     "directed": lx.Ridge(1.0) + lx.Pairs([("3", "4")], 2.0, directed=True),

@@ -76,6 +76,8 @@ def explain_keywords(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
         if not takes_any and not names.issuperset(keywords):
+            if "cluster" in keywords and "unit" in names:
+                raise InputError(f'cluster= is called unit= now: write unit="{keywords["cluster"]}"')
             unknown = {name: value for name, value in keywords.items() if name not in names}
             check_keywords(unknown, _columns(*arguments[:1]))
         return function(*arguments, **keywords)

@@ -19,15 +19,58 @@ from laplex.questions.contrast import group_mean_strengths
 # Projection
 
 
-def test_positions_are_cosines_with_the_difference_of_the_poles(model):
+def test_positions_are_cosines_with_the_difference_of_the_poles_on_the_scale_of_the_slice(model):
     found = model.embeddings.project(["w10", "w04"], axis=(["w01", "w02"], ["w03"]))
-    assert list(found.columns) == ["word", "party", "year", "position", "count"]
+    assert list(found.columns) == ["word", "party", "year", "position", "uses"]
     assert found["word"].tolist() == ["w10"] * 6 + ["w04"] * 6
     for row in found.itertuples():
         x = planted.unit(model.x[model.keys.index((row.party, row.year))])
         axis = (x[1] + x[2]) / 2 - x[3]
-        assert row.position == pytest.approx(planted.cosine(x[model.words.index(row.word)], axis), abs=1e-6)
-        assert row.count == model.count(row.word, row.party, row.year)
+        along = x @ planted.unit(axis)
+        used = [model.count(word, row.party, row.year) >= 5 for word in model.words]
+        expected = (along[model.words.index(row.word)] - along[used].mean()) / along[used].std()
+        assert row.position == pytest.approx(expected, abs=1e-5)
+        assert row.uses == model.count(row.word, row.party, row.year)
+
+
+def test_a_slice_whose_whole_vocabulary_is_shifted_leaves_positions_where_they_were():
+    random = np.random.default_rng(1)
+    names = [f"w{i}" for i in range(200)]
+    vocabulary = lx.Vocabulary(names, np.full(200, 40))
+    unit = random.standard_normal((200, 6))
+    unit[:, 0] = np.clip(0.2 * random.standard_normal(200), -0.5, 0.5)  # along the axis of the poles
+    unit[:, 1:] *= np.sqrt(1 - unit[:, :1] ** 2) / np.linalg.norm(unit[:, 1:], axis=1, keepdims=True)
+    unit[:2] = np.eye(6)[0] * [[1.0], [-1.0]]
+    shifted = unit.copy()
+    shifted[2:, 0] += 0.3
+    shifted[2:, 1:] *= np.sqrt(1 - shifted[2:, :1] ** 2) / np.linalg.norm(shifted[2:, 1:], axis=1, keepdims=True)
+    one, two = (lx.Embeddings.of([vocabulary], [vectors]) for vectors in (unit, shifted))
+    before, after = (made.project(names[2:], axis=("w0", "w1"))["position"] for made in (one, two))
+    assert abs(before.mean() - after.mean()) < 0.05
+    assert np.corrcoef(before, after)[0, 1] > 0.999
+
+
+def test_rare_words_of_a_pole_are_left_out_where_they_are_rare_and_said(capsys):
+    made = planted.plant({"party": ["D", "R"]}).embeddings
+    made.counts[0][:] = 9
+    whole = made.project("w10", axis=(["w01", "w02"], ["w03"]))
+    said = capsys.readouterr().err
+    assert "w01 9, w02 9, w03 9" in said
+    made.counts[0][0, 2] = 4
+    with pytest.warns(UserWarning, match=r'left out of the poles there: "w02" \(D\)'):
+        found = made.project("w10", axis=(["w01", "w02"], ["w03"]))
+    assert found["position"][0] != whole["position"][0]
+    assert found["position"][1] == whole["position"][1]
+    poles = found.attrs["poles"]
+    assert list(poles.columns) == ["word", "pole", "party", "uses"]
+    assert poles.set_index(["word", "party"]).loc[("w02", "D"), "uses"] == 4
+    made.counts[0][0, 3] = 4
+    with pytest.warns(UserWarning, match='"w03"'):
+        left = made.project("w10", axis=(["w01", "w02"], ["w03"]))
+    assert left["party"].tolist() == ["R"]
+    assert "a pole has no word that is used 5 times in D: left out" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match='"w03"'), pytest.raises(lx.InputError, match="name more frequent words"):
+        made.project("w10", axis=(["w01", "w02"], ["w03"]), at={"party": "D"})
 
 
 def test_a_pole_may_be_one_word_and_slices_can_be_chosen(model):
@@ -41,15 +84,15 @@ def test_exchanging_the_poles_turns_the_axis_round(seed):
     made = planted.plant({}, seed=seed).embeddings
     there = made.project(["w05", "w06"], axis=(["w01", "w02"], ["w03"]))["position"]
     back = made.project(["w05", "w06"], axis=(["w03"], ["w01", "w02"]))["position"]
-    np.testing.assert_allclose(there, -back, atol=1e-6)
-    assert there.abs().max() <= 1
+    np.testing.assert_allclose(there, -back, atol=1e-5)
 
 
 def test_the_poles_of_an_axis_between_opposites_are_its_ends():
     vocabulary = lx.Vocabulary(["rich", "poor", "middling", "aside"], np.array([4, 3, 2, 1]))
     made = lx.Embeddings.of([vocabulary], [[[2.0, 0], [-3.0, 0], [1.0, 1.0], [0, 5.0]]])
     found = made.project(["rich", "poor", "middling", "aside"], axis=("rich", "poor"))
-    assert found["position"].tolist() == pytest.approx([1, -1, np.sqrt(0.5), 0])
+    cosine = np.array([1, -1, np.sqrt(0.5), 0])
+    assert found["position"].tolist() == pytest.approx(((cosine - cosine.mean()) / cosine.std()).tolist())
 
 
 def test_poles_in_the_same_place_leave_no_axis(recwarn):

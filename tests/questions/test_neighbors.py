@@ -21,7 +21,7 @@ def by_hand(matrix, query, words, without):
 
 
 def test_neighbors_are_those_of_numpy_in_every_slice(model):
-    found = model.embeddings.neighbors("w03", 5)
+    found = model.embeddings.neighbors("w03", 5, min_uses=0)
     assert list(found.columns) == ["word", "party", "year", "rank", "neighbor", "similarity", "count"]
     assert len(found) == 6 * 5
     for slice, (key, rows) in enumerate(found.groupby(["party", "year"])):
@@ -79,7 +79,9 @@ def keyed(model):
 )
 def test_analogies_are_those_of_gensim(model, positive, negative):
     theirs = keyed(model).most_similar(positive=positive, negative=negative, topn=7)
-    ours = model.embeddings.neighbors(positive=positive, negative=negative, k=7, at={"party": "D", "year": "2000"})
+    ours = model.embeddings.neighbors(
+        positive=positive, negative=negative, k=7, min_uses=0, at={"party": "D", "year": "2000"}
+    )
     assert ours["neighbor"].tolist() == [word for word, _ in theirs]
     np.testing.assert_allclose(ours["similarity"], [similarity for _, similarity in theirs], atol=1e-6)
 
@@ -104,7 +106,7 @@ def test_any_number_of_neighbors_is_ranked_as_a_full_sort_would(words, dimension
 
 
 def test_more_neighbors_than_words_are_all_words(model):
-    found = model.embeddings.neighbors("w03", 10**9, at={"party": "D", "year": "2000"})
+    found = model.embeddings.neighbors("w03", 10**9, min_uses=0, at={"party": "D", "year": "2000"})
     assert set(found["neighbor"]) == set(model.words) - {"w03"}
 
 
@@ -165,14 +167,41 @@ def zeroed():
 
 
 def test_a_slice_in_which_a_word_has_no_vector_is_left_out_and_said(capsys):
-    found = zeroed().neighbors("w03")
-    assert set(found["party"]) == {"D"}
+    made = zeroed()
+    made.counts[0] = np.zeros_like(made.counts[0])  # as vectors have that came without counts
+    assert set(made.neighbors("w03")["party"]) == {"D"}
     assert 'the vector of "w03" is zero in 1 of 2 slices' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("question", ["neighbors", "similarity"])
+def test_a_slice_in_which_a_word_has_no_use_is_left_out_and_said(model, capsys, question):
+    made = planted.plant({"party": ["D", "R"]}).embeddings
+    made.counts[0][1, 3] = 0
+    others = {"neighbors": [], "similarity": ["w05"]}[question]
+    found = getattr(made, question)("w03", *others)
+    assert set(found["party"]) == {"D"}
+    assert "w03" in (said := capsys.readouterr().err)
+    assert "has no use in R: left out" in said
+    with pytest.raises(lx.InputError, match=r"w03.* has no use in R: there is nothing to say about it there"):
+        getattr(made, question)("w03", *others, at={"party": "R"})
+
+
+def test_neighbors_in_a_slice_are_words_that_are_used_there():
+    made = planted.plant({"party": ["D", "R"]}).embeddings
+    made.counts[0][:] = 9
+    before = made.neighbors("w03", 3)
+    nearest = before["neighbor"][0]
+    made.counts[0][0, made.id(nearest, 0)] = 4
+    after = made.neighbors("w03", 3)
+    assert nearest not in set(after.loc[after["party"] == "D", "neighbor"])
+    pd.testing.assert_frame_equal(after[after["party"] == "R"], before[before["party"] == "R"])
+    pd.testing.assert_series_equal(made.neighbors("w03", 3, min_uses=4)["neighbor"], before["neighbor"])
 
 
 def test_a_word_without_a_vector_is_nobodys_neighbor_and_has_none(recwarn):
     made = zeroed()
     assert "w04" not in set(made.neighbors("w00")["neighbor"])
+    made.counts[0] = np.zeros_like(made.counts[0])
     assert np.isnan(made.similarity("w04", "w00")["similarity"]).all()
     with pytest.raises(lx.InputError, match='the vector of "w04" is zero in 2 of 2 slices'):
         made.neighbors("w04")

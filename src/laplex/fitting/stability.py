@@ -7,7 +7,7 @@ what another sample of text would show. S slices, n words asked for, V words, k 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
@@ -21,9 +21,10 @@ from laplex.errors import InputError, check_int, quote
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.fitting.training import Training, tokens_for_fits
+from laplex.model.absent import SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.model import Model
-from laplex.model.priors.prior import Prior
+from laplex.model.priors.prior import Prior, WordPrior, ridge_strength
 from laplex.model.rows import Rows
 from laplex.model.vectors import as_list
 from laplex.questions.cosine import search
@@ -123,11 +124,10 @@ def refitted(
 ) -> Iterator[Embeddings]:
     """Fit the model of Embeddings to its text again, from other seeds."""
     tokens = tokens_of(fitted)
-    if fitted.slice_covariance is not None:
-        raise InputError('stability fits a model again, which it cannot if absent="filled": fit it with absent="kept"')
     saved = fitted.settings["model"]  # that of an older version has fewer fields
     known = {field.name: saved[field.name] for field in fields(Model) if field.name in saved}
-    model = Model(**known | {"prior": _SavedPrior(fitted.graph, fitted.slot)})
+    prior = _SavedPrior(fitted.graph, fitted.slot, fitted.slice_covariance, ridge_strength(fitted.settings))
+    model = Model(**known | {"prior": prior})
     names = {field.name for field in fields(Training)} - {"checkpoint", "checkpoint_minutes"}
     training = {name: value for name, value in fitted.settings["training"].items() if name in names}
     for seed in seeds:
@@ -167,6 +167,12 @@ class _SavedPrior(Prior):
 
     full: Graph
     slot: NDArray[np.int32]
+    slice_covariance: SliceCovariance | None = None  # with absent="filled"
+    pooled_strength: float = 1.0  # of the ridge before slices begin
+
+    @classmethod
+    def ridge(cls, described: Mapping[str, Any]) -> float | None:
+        return float(described["pooled_strength"])
 
     def graph(self, rows: Rows) -> Graph:
         full, size = self.full, len(rows)
@@ -177,6 +183,11 @@ class _SavedPrior(Prior):
         diagonal[first] = full.diagonal
         joined = replace(full, first=ends[full.first], second=ends[full.second], diagonal=diagonal, names=None)
         return joined + Graph.of(size, tied, first[self.slot[tied]], np.inf)
+
+    def word_prior(self, rows: Rows) -> WordPrior:
+        assert self.slice_covariance is not None
+        contexts = self.full.diagonal[self.slot[rows.context_start(0) :]]
+        return self.slice_covariance.word_prior(contexts)
 
 
 class _Comparison:

@@ -20,15 +20,16 @@ zero on average, and the precision is the average of its curvature,
 A score x·h is Gaussian under q, and the logistic function is a mixture of normal distribution functions (their scales
 twice those of Kolmogorov's distribution), so that expectations are sums. Of many contexts a sample says how the
 expectations differ from what is known at the maximum.
-S slices, w words of a block, n vectors of a block (rows that are tied share one), k vectors evaluated at once,
-m contexts, D dimensions.
+With absent="filled" a word moves where it occurs; elsewhere it follows, x_a = C_ap C_pp⁻¹ x_p plus prior noise.
+S slices, w words of a block, n vectors of a block (rows that are tied share one), a absent ones, k vectors evaluated
+at once, m contexts, D dimensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,7 @@ from laplex.errors import InputError, LaplexError
 from laplex.inference.statistics import Contexts
 from laplex.inference.units import Floats, Ints
 
+AnyContexts = TypeVar("AnyContexts", bound=Contexts)
 CURVATURE_CONTEXTS = 20_000  # that make up the curvature of a side, or all if there are fewer
 CONTEXTS_PER_CHUNK = 65_536  # whose scores are held at once
 MAX_EVALUATIONS = 100  # of the log posterior of a block
@@ -49,6 +51,13 @@ MAX_GAUSSIAN_ROUNDS = 200
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 # of normal distribution functions that add up to the logistic one (within 2e-4)
 MIXTURE_WEIGHTS, MIXTURE_SCALES = _WEIGHTS / 2, 2 * stats.kstwobign.ppf((_NODES + 1) / 2)
+
+
+class AbsentPart(NamedTuple):
+    """Vectors x_a of words where they do not occur, given those where they do: x_a = shares · x + prior noise."""
+
+    shares: Floats  # (a, n)
+    covariance: Floats  # (a, a) of the noise in each dimension
 
 
 class BlockCell(NamedTuple):
@@ -64,11 +73,29 @@ class VectorBlock:
     """Vectors that move together, and their prior given all others."""
 
     words: Sequence[int]
-    place: Ints  # (w, S) the vector of each word in each slice
+    place: Ints  # (w, S) the vector of each word in each slice; from n on, absent ones
     cells: Sequence[BlockCell]  # all whose text is about these vectors
     vectors: Floats  # (n, D)
     precision: Floats  # (n, n) Q
     pull: Floats  # (n, D)
+    absent: AbsentPart | None = None  # with absent="filled"
+
+    def with_absent(self, vectors: Floats) -> Floats:
+        """(n + a, …) Vectors, or whatever is linear in them, and those of words where they do not occur."""
+        if self.absent is None:
+            return vectors
+        return np.concatenate([vectors, np.tensordot(self.absent.shares, vectors, 1)])
+
+    def covariance_with_absent(self, covariance: Floats) -> Floats:
+        """((n + a) D, (n + a) D) The covariance of all vectors, from that of those that the text is about."""
+        if self.absent is None:
+            return covariance
+        count, size = self.vectors.shape
+        half = self.with_absent(covariance.reshape(count, size, -1))  # (n + a, D, n D)
+        whole = self.with_absent(half.reshape(-1, count, size).transpose(1, 2, 0))  # (n + a, D, (n + a) D)
+        whole = whole.reshape(len(whole) * size, -1)
+        whole[count * size :, count * size :] += np.kron(self.absent.covariance, np.eye(size))
+        return whole
 
     def hessian(self, curvature: Floats) -> Floats:
         """(n D, n D) Minus the second derivatives of the log posterior, from those of the log likelihood (n, D, D)."""
@@ -83,6 +110,7 @@ def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]
     """A block for each set of words."""
     slots = slots_by_slice(fitted, language)
     requested = np.unique(slots[np.unique([word for words in sets for word in words])])
+    requested = requested[requested >= 0]
     rows = np.flatnonzero(np.isin(fitted.slot, requested))
     first, last = fitted.rows.words(language, 0).start, fitted.rows.words(language, len(fitted.rows.slices) - 1).stop
     for row in rows[(rows < first) | (rows >= last)][:1]:  # tied to a context, a word cannot move while that is held
@@ -93,7 +121,10 @@ def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]
     edges = np.flatnonzero(np.isin(fitted.graph.first, requested) | np.isin(fitted.graph.second, requested))
     blocks = []
     for words in sets:
-        parameters, place = np.unique(slots[list(words)], return_inverse=True)
+        own = slots[list(words)]
+        parameters = np.unique(own[own >= 0])
+        place = np.searchsorted(parameters, own)
+        place[own < 0] = len(parameters) + np.arange((own < 0).sum())
         inside = [np.arange(*np.searchsorted(fitted.slot[rows], [slot, slot + 1])) for slot in parameters]
         cells = []
         for row in rows[np.concatenate(inside)]:
@@ -101,13 +132,41 @@ def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]
             cells.append(BlockCell(word, slice, int(np.searchsorted(parameters, fitted.slot[row]))))
         vectors = fitted.theta[parameters].astype(np.float64)
         prior = _prior_given_rest(fitted, parameters, edges)
-        blocks.append(VectorBlock(list(words), place.reshape(len(words), -1), cells, vectors, *prior))
+        absent = _absent_part(fitted, language, words, place, len(parameters)) if (own < 0).any() else None
+        blocks.append(VectorBlock(list(words), place, cells, vectors, *prior, absent))
     return blocks
 
 
+def _absent_part(fitted: Embeddings, language: int, words: Sequence[int], place: Ints, count: int) -> AbsentPart:
+    """C_ap C_pp⁻¹ and C_aa − C_ap C_pp⁻¹ C_pa of each word's prior covariance, for places from `count` on."""
+    assert fitted.slice_covariance is not None
+    kinds, before = fitted.slice_covariance.kind, sum(map(len, fitted.rows.vocabularies[:language]))
+    total = int((place >= count).sum())
+    shares, covariance = np.zeros((total, count)), np.zeros((total, total))
+    for word, own in zip(words, place):
+        prior = fitted.slice_covariance.covariance[kinds[before + word]]
+        here, gone = np.flatnonzero(own < count), np.flatnonzero(own >= count)
+        across = np.linalg.solve(prior[np.ix_(here, here)], prior[np.ix_(here, gone)]).T
+        rows = own[gone] - count
+        shares[np.ix_(rows, own[here])] = across
+        covariance[np.ix_(rows, rows)] = prior[np.ix_(gone, gone)] - across @ prior[np.ix_(here, gone)]
+    return AbsentPart(shares, covariance)
+
+
 def slots_by_slice(fitted: Embeddings, language: int) -> NDArray[np.int32]:
-    """(V, S) The parameters of each word in each slice."""
-    return np.array([fitted.slots(language, slice) for slice in range(len(fitted.rows.slices))]).T
+    """(V, S) The parameters of each word in each slice, −1 where absent="filled" leaves it without one."""
+    words = [fitted.rows.words(language, slice) for slice in range(len(fitted.rows.slices))]
+    return np.array([fitted.slot[rows.start : rows.stop] for rows in words]).T
+
+
+def weigh_background(fitted: Embeddings, language: int, background: Sequence[AnyContexts]) -> list[AnyContexts]:
+    """The background of each slice, counting more where negatives are drawn from its own words: K P(w) / Σ_v P(v)."""
+    if fitted.slice_covariance is None:
+        return list(background)
+    noise = fitted.rows.vocabularies[language].noise(fitted.settings["model"]["noise_power"])
+    drawn = noise @ (slots_by_slice(fitted, language) >= 0)  # (S) the share of the negatives that are left
+    shares = np.where(drawn > 0, drawn, 1.0).tolist()  # a slice may have no text of this language
+    return [replace(part, weight=part.weight / share) for part, share in zip(background, shares, strict=True)]
 
 
 def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: Ints) -> tuple[Floats, Floats]:

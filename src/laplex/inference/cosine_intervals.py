@@ -122,7 +122,7 @@ class CosineIntervals:
         return None if found is None else cosine_of(found, Direction(axis, np.zeros_like(found.influence)))
 
 
-class Comparison(NamedTuple):
+class ValuePair(NamedTuple):
     """A value of a column, and the slices that it is compared with, by number."""
 
     value: int
@@ -154,19 +154,19 @@ class ComparedValues:
         self.fitted = sliced(free, tokens, Slices((column,), tuple(keys), of_document))
         self.text = CosineIntervals(self.fitted, options)
 
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[ValuePair]:
         """The values that are compared."""
         numbers = range(len(self.values))
         if len(numbers) == 2:
-            return [Comparison(0, [1], self.values[0], self.values[1])]
-        return [Comparison(i, [j for j in numbers if j != i], self.values[i], "rest") for i in numbers]
+            return [ValuePair(0, [1], self.values[0], self.values[1])]
+        return [ValuePair(i, [j for j in numbers if j != i], self.values[i], "rest") for i in numbers]
 
-    def difference(self, found: Sequence[Estimate | None], compared: Comparison) -> Estimate | None:
+    def difference(self, found: Sequence[Estimate | None], compared: ValuePair) -> Estimate | None:
         """The difference of a number that is known at each value, from the mean of the others that have it."""
         one, rest = found[compared.value], mean_of([found[i] for i in compared.others])
         return None if one is None or rest is None else one.minus(rest)
 
-    def row(self, found: Sequence[Estimate | None], compared: Comparison, words: Sequence[int]) -> dict[str, Any]:
+    def row(self, found: Sequence[Estimate | None], compared: ValuePair, words: Sequence[int]) -> dict[str, Any]:
         """The row of a comparison; the text is that of the rarest of the words on either side."""
         interval = Interval.of(self.difference(found, compared), self.text.options.interval)
         size = self.text.text_size(words, compared.value)
@@ -208,7 +208,9 @@ def with_intervals(table: pd.DataFrame, found: Sequence[Mapping[str, Any]] | Non
         columns = pd.DataFrame(list(found), columns=INTERVAL_COLUMNS, index=table.index)
     rest = [name for name in table.columns if name not in ("uses", "uses_other")]
     place = rest.index(after) + 1
-    return pd.concat([table[rest[:place]], columns, table[rest[place:]]], axis=1)
+    joined = pd.concat([table[rest[:place]], columns, table[rest[place:]]], axis=1)
+    joined.attrs = dict(table.attrs)
+    return joined
 
 
 def finish(rows: Sequence[Mapping[str, Any]], level: float) -> pd.DataFrame:

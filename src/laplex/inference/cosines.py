@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
+from laplex.errors import InputError, explain_keywords
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.associations import association, differences_of_position, positions_with_intervals
 from laplex.inference.cosine_intervals import (
@@ -41,6 +41,12 @@ class CosineQuestions(Options):
 
     fitted: Embeddings
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that vectors vary by."""
+        return self.fitted.columns
+
+    @explain_keywords
     def neighbors(
         self,
         word: str | Sequence[str] = (),
@@ -82,6 +88,7 @@ class CosineQuestions(Options):
         pairs = [(one, other, slice) for other, slice in zip(others, slices)]
         return with_intervals(table, pair_intervals(fitted, pairs, self), "similarity")
 
+    @explain_keywords
     def similarity(
         self,
         one: str,
@@ -122,6 +129,7 @@ class CosineQuestions(Options):
         pairs = [(a, b, slice) for slice in slice_numbers(fitted, table)]
         return with_intervals(table, pair_intervals(fitted, pairs, self), "similarity")
 
+    @explain_keywords
     def association(
         self,
         targets: tuple[Pole, Pole],
@@ -146,6 +154,7 @@ class CosineQuestions(Options):
         """
         return association(self.fitted, targets, attributes, self, across, check_slice(at))
 
+    @explain_keywords
     def project(
         self,
         words: str | Sequence[str],
@@ -183,6 +192,7 @@ class CosineQuestions(Options):
             return with_intervals(table, None, "position")
         return positions_with_intervals(fitted, found, ids, table, self)
 
+    @explain_keywords
     def trajectory(
         self,
         word: str,

@@ -5,13 +5,14 @@ The numbers are those of `decomposition.py`; passages are shown in the original 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
 from laplex.fitting.provenance import tokens_of
@@ -20,6 +21,7 @@ from laplex.inference.contexts import pooled
 from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile
+from laplex.plots import Chart
 from laplex.runtime.display import card
 from laplex.text.passages import passages_at
 from laplex.text.tokens import Tokens
@@ -49,6 +51,21 @@ class Explanation:
     total: float
     context: pd.DataFrame
     passages: pd.DataFrame
+
+    def plot(self, top: int = 10, exclude: Collection[str] = ()) -> Chart:
+        """The context words with their shares of the difference, one group to the left, the other to the right.
+
+        Args:
+            top: The number of context words of each group, the surest.
+            exclude: Context words that are left out, such as function words.
+
+        Returns:
+            A Chart.
+
+        Example:
+            fitted.explain("war", "party").plot().save("war.pdf")
+        """
+        return plots.explanation(self, top=top, exclude=exclude)
 
     def _repr_html_(self) -> str:
         rows: list[list[str]] = []

@@ -10,12 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from laplex.errors import OLD_KEYWORDS, InputError, quote
+from laplex.errors import OLD_KEYWORDS, InputError, explain_keywords, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
@@ -28,7 +28,7 @@ from laplex.inference.units import Options, check_unit, gather, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
-from laplex.questions.change import distances_along
+from laplex.questions.change import distances_along, ordered_column
 from laplex.questions.contrast import by_distance, distances_between
 from laplex.runtime.display import say
 
@@ -67,6 +67,7 @@ class Inference(CosineQuestions):
     table says in one sentence.
     """
 
+    @explain_keywords
     def contrast(
         self,
         column: str,
@@ -106,6 +107,7 @@ class Inference(CosineQuestions):
             against = None if against == default_against(len(chosen or known)) else against
         return self._answer(Asked("contrast", column, chosen, against, _pairs(at)), words)
 
+    @explain_keywords
     def drift(
         self, column: str, words: Words = None, *, at: Mapping[str, Any] | None = None, test: bool = True
     ) -> pd.DataFrame:
@@ -124,10 +126,13 @@ class Inference(CosineQuestions):
         Example:
             fitted.inference(unit="president").drift("period")
         """
+        if column in self.fitted.columns:
+            ordered_column(self.fitted, column)
         if not test:
             return by_distance(distances_along(self.fitted, *self._bare(column, words), at or {}))
         return self._answer(Asked("drift", column, at=_pairs(at)), words)
 
+    @explain_keywords
     def distance(
         self,
         words: str | Sequence[str],
@@ -175,6 +180,7 @@ class Inference(CosineQuestions):
         table["holds"] = holds(table, self)
         return self._by_word(table, words)
 
+    @explain_keywords
     def explain(
         self,
         word: str,
@@ -201,6 +207,7 @@ class Inference(CosineQuestions):
         """
         return explain(self.fitted, word, column, self, values=values, at=at or {}, passages=passages)
 
+    @explain_keywords
     def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:
         """Typical passages with a word, in the original text; see `Embeddings.passages`.
 
@@ -226,12 +233,41 @@ class Inference(CosineQuestions):
         for language in self.fitted.languages if several else [self.language]:
             inference = replace(self, language=language)
             for column in self.fitted.columns:
-                ordered = self.fitted.ordered(column) and len(self.fitted.values(column)) > 2
-                asked = Asked("drift" if ordered else "contrast", column)
+                asked = Asked(self.question(column), column)
                 try:
                     inference._keep(asked, inference._test(asked, None))
                 except InputError as error:
                     say(f'no tests of "{column}"{f" in {language}" if several else ""}: {error}', quiet=self.quiet)
+
+    def question(self, column: str) -> Literal["contrast", "drift"]:
+        """What is asked first about a column that the vectors vary by: drift if it has an order and three values.
+
+        Args:
+            column: The column.
+
+        Returns:
+            The name of the method.
+
+        Example:
+            fitted.inference().question("period")
+        """
+        is_line = self.fitted.ordered(column) and len(self.fitted.values(column)) > 2
+        return "drift" if is_line else "contrast"
+
+    def stored(self, column: str) -> pd.DataFrame | None:
+        """The findings about a column that are kept with the model, in an instant.
+
+        Args:
+            column: A column that the vectors vary by.
+
+        Returns:
+            The table of `drift` or `contrast`, whichever `question` names; None if these were not asked before.
+
+        Example:
+            fitted.inference().stored("party")
+        """
+        asked = Asked(self.question(column), column)
+        return self._answer(asked, None) if self._key(asked) in self.fitted.tests else None
 
     def _bare(self, column: str, words: Words) -> tuple[int, str, list[int] | None]:
         """Language, column and ids of words for an answer that the fitted vectors give alone."""
@@ -283,8 +319,11 @@ class Inference(CosineQuestions):
 
     def _test(self, asked: Asked, words: Sequence[str] | None) -> Findings:
         """Read the text, and test the words, or all that are frequent enough."""
-        fitted, column = self.fitted, asked.column
-        tokens, language = tokens_of(fitted, self.tokens), fitted.language(self.language)
+        fitted, column, language = self.fitted, asked.column, self.fitted.language(self.language)
+        try:
+            tokens = tokens_of(fitted, self.tokens)
+        except InputError as error:
+            raise InputError(f"{error}; test=False (--no-test) compares the fitted vectors alone") from None
         options = self.with_unit(tokens, [column])
         units = gather(tokens, column, options.unit, language, dict(asked.at))
         if asked.question == "drift":

@@ -26,7 +26,7 @@ from scipy.special import expit
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.inference import kernels
-from laplex.inference.conditional import BlockContexts, Maximum, find_maxima, make_blocks
+from laplex.inference.conditional import BlockContexts, Maximum, find_maxima, make_blocks, weigh_background
 from laplex.inference.coupled import CoupledSystem
 from laplex.inference.statistics import ContextReader, Contexts, Singles, starts_of
 from laplex.inference.units import Floats, Ints, Options
@@ -185,15 +185,16 @@ class _Jackknife:
         words = sorted({cell.word for block in blocks for cell in block.cells})
         by_word = zip(words, map(self._join_units, self.reader.contexts(words)))
         occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
-        background = self._join_units(self.reader.background)
+        background = weigh_background(self.fitted, self.language, self._join_units(self.reader.background))
         text = BlockContexts(occurrences, background, {word: float(self.reader.negatives[word]) for word in words})
         for first in range(0, len(blocks), BLOCKS_PER_TILE):
             maxima = [_CoupledMaximum(block) for block in blocks[first : first + BLOCKS_PER_TILE]]
             find_maxima(maxima, text)
             for maximum in maxima:
                 influence = self._influence(maximum, occurrences, background)
-                place = maximum.block.place[0]
-                yield maximum.block.words[0], JackknifeVectors(maximum.point[place], influence[place])
+                block, place = maximum.block, maximum.block.place[0]
+                found = block.with_absent(maximum.point)[place], block.with_absent(influence)[place]
+                yield block.words[0], JackknifeVectors(*found)
 
     def _join_units(self, parts: Sequence[Contexts]) -> list[_SliceContexts]:
         """The contexts of each slice, from those of each unit."""

@@ -28,6 +28,7 @@ from laplex.inference.conditional import (
     find_maxima,
     fit_gaussian,
     make_blocks,
+    weigh_background,
 )
 from laplex.inference.statistics import OCCURRENCE_BYTES, ContextReader, Contexts, thread_pool
 from laplex.inference.units import Floats, Ints, Options, interval_quantile
@@ -240,7 +241,7 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
     ids = fitted.ids(words, index)
     blocks = make_blocks(fitted, index, [ids] if coupled else [[i] for i in ids])
     names, slices = fitted.rows.vocabularies[index].words, fitted.rows.slices
-    sizes = np.array([block.vectors.size for block in blocks], np.float64)
+    sizes = np.array([block.with_absent(block.vectors).size for block in blocks], np.float64)
     need = 8 * ((sizes**2).sum() + 3 * np.sort(sizes**2)[-BLOCKS_PER_TILE:].sum()) / 2**30  # also on the way to them
     if not need <= memory:
         what = f"{blocks[0].vectors.size:,} numbers" if len(blocks) == 1 else f"{len(blocks):,} words"
@@ -258,7 +259,7 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
 
         options = Options(seed=seed, threads=threads)
         reader = ContextReader(tokens, slices.of_document, len(slices), fitted, index, options, report)
-        for block, mean, covariance in _solve_all(blocks, reader, names, center, quiet):
+        for block, mean, covariance in _solve_all(blocks, reader, fitted, index, center, quiet):
             if coupled:
                 return Joint(tuple(names[i] for i in ids), slices, block.place, mean, covariance)
             name = names[block.words[0]]
@@ -276,15 +277,22 @@ class GaussianFit(NamedTuple):
 
 
 def _solve_all(
-    blocks: Sequence[VectorBlock], reader: ContextReader, names: Sequence[str], center: Center, quiet: bool
+    blocks: Sequence[VectorBlock],
+    reader: ContextReader,
+    fitted: Embeddings,
+    language: int,
+    center: Center,
+    quiet: bool,
 ) -> Iterator[GaussianFit]:
     """The Gaussians of blocks: those whose contexts fit into memory together, tile by tile."""
+    names = fitted.rows.vocabularies[language].words
     by_frequency = sorted(blocks, key=lambda block: float(reader.negatives[block.words].max()))
     for batch in _batches(by_frequency, reader, names, quiet):
         words = sorted({cell.word for block in batch for cell in block.cells})
         by_word = zip(words, reader.contexts(words))
         occurrences = {(word, slice): part for word, parts in by_word for slice, part in enumerate(parts)}
-        text = BlockContexts(occurrences, reader.background, {word: float(reader.negatives[word]) for word in words})
+        background = weigh_background(fitted, language, reader.background)
+        text = BlockContexts(occurrences, background, {word: float(reader.negatives[word]) for word in words})
         tiles = [batch[i : i + BLOCKS_PER_TILE] for i in range(0, len(batch), BLOCKS_PER_TILE)]
 
         def work(tile: Sequence[VectorBlock], text: BlockContexts = text) -> list[GaussianFit]:
@@ -327,7 +335,8 @@ def solve(
         if center == "mean":
             mean, covariance = fit_gaussian(maximum.block, mean, covariance, text)
             report()
-        fits.append(GaussianFit(maximum.block, mean, covariance))
+        block = maximum.block
+        fits.append(GaussianFit(block, block.with_absent(mean), block.covariance_with_absent(covariance)))
     return fits
 
 

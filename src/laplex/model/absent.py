@@ -44,6 +44,7 @@ MAX_COVARIANCE_ENTRIES = 50_000_000  # in the matrices of all kinds of words
 MATRIX_ENTRIES_PER_BATCH = 4_000_000  # in the matrices that are inverted together
 EDGES_PER_BATCH = 5_000_000  # of the words whose vectors are computed together
 MIN_RELATIVE_WEIGHT = 1e-14  # of the strongest edge: a weaker one is zero, or rounding of very different strengths
+MIN_INVERTED_WEIGHT = 1e-12  # the same of a weight that comes from the inverse of a covariance
 MIN_SHARE = 1e-9  # a smaller share of one vector in another is rounding
 
 
@@ -71,6 +72,15 @@ class SliceCovariance:
                 f'absent="filled" can compute with ({MAX_STIFFNESS:.0e}): lower the strength or raise the ridge'
             )
         return cls(covariance, kind.astype(np.int32))
+
+    def word_prior(self, contexts: Floats) -> WordPrior:
+        """The prior that this is the covariance of; `contexts` (V) is the diagonal of context rows."""
+        precisions = np.linalg.inv(self.covariance)  # (K, S, S)
+        weights = -np.tril(precisions[0], -1)
+        weights[weights < MIN_INVERTED_WEIGHT * weights.max(initial=0.0)] = 0.0  # so that a path remains one
+        ridges = np.einsum("kss->k", precisions - precisions[0]) / max(len(weights), 1)
+        diagonal = np.maximum(np.linalg.solve(self.covariance[0], np.ones(len(weights))), 0.0)
+        return WordPrior(weights + weights.T, diagonal, ridges[self.kind], contexts)
 
 
 def inverse_of_precision(weights: Floats, diagonal: Floats) -> Floats:

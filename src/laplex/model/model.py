@@ -43,9 +43,10 @@ class Model:
         subsample: Occurrences of words more frequent than this share of the text are thinned out; 0 keeps all.
         noise_power: Negatives are drawn by counts to this power.
         absent: What becomes of words in slices where they do not occur. "kept": they have vectors of their own there,
-            and are drawn as negatives. "filled": negatives are words that occur in the slice, and only these have
-            vectors; those of the others follow from the prior and are computed when they are asked for. This is for
-            hundreds of slices.
+            and are drawn as negatives, which moves them away from what the slice is about. "filled": negatives are
+            words that occur in the slice, and only these have vectors; those of the others follow from the prior and
+            are computed when they are asked for. This is for hundreds of slices, and for vectors of absent words that
+            are those of the word elsewhere.
 
     Example:
         >>> import laplex as lx

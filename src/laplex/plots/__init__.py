@@ -4,9 +4,23 @@ Altair is imported by the first chart, not with this package.
 """
 
 from laplex.plots.chart import Chart, save
+from laplex.plots.findings import explanation, volcano
 from laplex.plots.network import graph
 from laplex.plots.projections import map, trajectory
-from laplex.plots.ranking import bars, dots, volcano
+from laplex.plots.ranking import bars, dots
 from laplex.plots.series import curve, history, lines
 
-__all__ = ["Chart", "bars", "curve", "dots", "graph", "history", "lines", "map", "save", "trajectory", "volcano"]
+__all__ = [
+    "Chart",
+    "bars",
+    "curve",
+    "dots",
+    "explanation",
+    "graph",
+    "history",
+    "lines",
+    "map",
+    "save",
+    "trajectory",
+    "volcano",
+]

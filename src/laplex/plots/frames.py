@@ -21,10 +21,16 @@ from laplex.text.periods import in_order
 WORD = "word"
 LOWER, UPPER = "lower", "upper"
 BETWEEN = " – "  # stands between two values that are compared
+VALUE, AGAINST = "value", "against"  # the two sides of a comparison
+COMPARISON = "comparison"  # both in one column
+REST = "rest"  # the other side of a value that is compared with all others
+HOLDS = "holds"
+HOLDS_TEXT, DOUBTFUL_TEXT = "holds", "not shown to hold"  # in legends
 MEASURES = ("distance", "similarity", "position", "drift", "difference", "estimate")
 
-_REMARKS = ("rank", "neighbors", "before", "after")  # columns that describe a row but do not identify it
-_COUNTS = re.compile("(count|clusters)(_.*)?|n|permutations")  # columns that say how much a row is made from
+# columns that describe a row but do not identify it
+_REMARKS = ("rank", "neighbors", "before", "after", HOLDS, "context", "context_against")
+_COUNTS = re.compile("(count|clusters|uses|units)(_.*)?|n|permutations")  # columns that say how much a row is made from
 
 
 def as_frame(frame: Any) -> pd.DataFrame:
@@ -39,6 +45,26 @@ def as_frame(frame: Any) -> pd.DataFrame:
     if result.empty:
         raise InputError("the frame is empty: there is nothing to draw")
     return result
+
+
+def with_comparisons(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the two sides of each row in one column, such as "D – R", if it has both and no such column yet.
+
+    It takes the place of both among the keys, so that each comparison is a panel or a line of its own.
+    """
+    if not {VALUE, AGAINST} <= {*frame.columns} or COMPARISON in frame.columns:
+        return frame
+    pairs = frame[VALUE].astype(str) + BETWEEN + frame[AGAINST].astype(str)
+    result: pd.DataFrame = frame.copy()
+    result.insert(list(frame.columns).index(AGAINST) + 1, COMPARISON, pairs)
+    return result
+
+
+def holding(frame: pd.DataFrame) -> pd.Series | None:
+    """In words, which rows hold; None if the frame does not say, or all do."""
+    if HOLDS not in frame.columns or frame[HOLDS].astype(bool).all():
+        return None
+    return frame[HOLDS].astype(bool).map({True: HOLDS_TEXT, False: DOUBTFUL_TEXT})
 
 
 def check_column(frame: pd.DataFrame, column: str, argument: str) -> str:
@@ -82,10 +108,11 @@ def finite_values(frame: pd.DataFrame, measured: str) -> Floats:
 
 def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:
     """The columns that say what a row is about, such as the word, the period and the parties compared."""
+    sides = (VALUE, AGAINST) if COMPARISON in frame.columns else ()
     return [
         name
         for name in frame.columns
-        if name not in (measured, LOWER, UPPER, *_REMARKS)
+        if name not in (measured, LOWER, UPPER, *_REMARKS, *sides)
         and not is_float_dtype(frame[name])
         and isinstance(frame[name].iloc[0], Hashable)
         and not (_COUNTS.fullmatch(name) and is_numeric_dtype(frame[name]))
@@ -154,17 +181,26 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
     keys = key_columns(frame, measured)
     constant = {name: str(frame[name].iloc[0]) for name in keys if frame[name].nunique(dropna=False) == 1}
     pairs = [value.split(BETWEEN) for name, value in constant.items() if BETWEEN in value and name != WORD]
-    title = title_of(measured)
-    if measured == "estimate":
-        others = [name for name in MEASURES[:-1] if name in frame.columns]
-        is_distance = not others and "p_adjusted" in frame.columns and "z" not in frame.columns
-        measured = others[0] if others else "distance" if is_distance else measured
-        title = f"{measured.capitalize()} without noise" if measured != "estimate" else "Difference"
-    if measured == "distance" and len(pairs) == 1 and len(pairs[0]) == 2:
-        title = f"{title} between {pairs[0][0]} and {pairs[0][1]}"
-    elif measured == "distance" and {"from", "to"} <= constant.keys():
+    kind, title = _measure(frame, measured)
+    if kind in ("distance", "difference") and len(pairs) == 1 and len(pairs[0]) == 2:
+        one, two = pairs[0]
+        title = f"{title} between {one} and {'the rest' if two == REST else two}"
+    elif kind == "distance" and {"from", "to"} <= constant.keys():
         title = f"{title} from {constant['from']} to {constant['to']}"
-    elif measured == "similarity":
+    elif kind == "similarity":
         names = [name for name in ("to", "other", WORD) if name in constant and (name != WORD or "neighbor" in frame)]
         title = f"{title} to {constant[names[0]]}" if names else title
-    return escape_title(title)
+    return escape_title(f"{title}, log odds" if kind == "difference" and "context" in frame else title)
+
+
+def _measure(frame: pd.DataFrame, measured: str) -> tuple[str, str]:
+    """What a column measures: of an estimate, that follows from the other columns of the table."""
+    if measured != "estimate":
+        return measured, title_of(measured)
+    others = [name for name in MEASURES[:-1] if name in frame.columns]
+    if others:
+        return others[0], f"{others[0].capitalize()} without noise"
+    if {"p", "p_adjusted", VALUE} & {*frame.columns}:
+        return "difference", "Difference"
+    is_similarity = bool({"neighbor", "neighbors", "other", "to"} & {*frame.columns})
+    return ("similarity", "Similarity") if is_similarity else ("position", "Position")

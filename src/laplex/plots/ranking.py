@@ -1,11 +1,10 @@
-"""Words by how much they differ: bars in their order, dots for each group, and difference against evidence."""
+"""Words by how much they differ: bars in their order, and dots for each group."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from laplex.errors import InputError, check_int, quote
@@ -13,11 +12,12 @@ from laplex.plots import chart, frames
 from laplex.plots.chart import COLORS, Chart, alt, records, title_of
 from laplex.plots.series import MAX_PANELS
 
-SIGNIFICANCE_LEVEL = 0.05  # of the adjusted p
-MIN_P = 1e-16  # smaller p are drawn at the same height
+BARS, BARS_IN_PANEL = 40, 15  # in a chart of its own, and in one of several panels
 _BAR_PIXELS, _ROW_PIXELS = 18, 20
+_OFFSET_PIXELS = 11  # of each of several dots of a word that have intervals
 _LIGHT_BLUE = "#8CBFDD"  # of a bar behind the line of its interval
-_GRAY = "#B3B3B3"
+_LIGHT_GRAY = "#E0E0E0"
+_MAX_PANEL_WIDTH = 300  # pixels, of each of several panels
 
 
 def bars(
@@ -26,17 +26,19 @@ def bars(
     x: str | None = None,
     y: str | None = None,
     panels: Sequence[str] | None = None,
-    top: int = 40,
+    top: int | None = None,
     width: int = 360,
 ) -> Chart:
     """Draw a bar for each word in the order of the frame, with a line from `lower` to `upper` where it has these.
 
+    Of a table of findings, the rows that do not hold are lighter, and each comparison has a panel of its own.
+
     Args:
         frame: A table of laplex, such as that of `contrast`, or any other frame (pandas, polars, Arrow).
-        x: The column that is drawn. By default the distance, similarity, position or estimate.
+        x: The column that is drawn. By default the estimate, distance, similarity or position.
         y: The column that names the bars. By default the neighbor or the word.
         panels: Columns for each of whose values there is a panel. By default all that rows differ by.
-        top: The number of bars in a panel.
+        top: The number of bars in a panel. By default 40, and 15 if there are several panels.
         width: The width of a panel in pixels.
 
     Returns:
@@ -45,14 +47,32 @@ def bars(
     Example:
         >>> chart = bars(pd.DataFrame({"word": ["tax", "war"], "distance": [0.5, 0.3]}))
     """
-    frame = frames.as_frame(frame)
+    given = frames.as_frame(frame)
+    frame = frames.with_comparisons(given)
     x = frames.measured_column(frame, x, "x")
     y = frames.check_column(frame, y or ("neighbor" if "neighbor" in frame.columns else frames.WORD), "y")
-    top = check_int("top", top)
+    top = None if top is None else check_int("top", top)
     if panels is None:
         panels = frames.varying_columns(frame, x, y)
     panel = frames.row_labels(frame, [frames.check_column(frame, name, "panels") for name in panels])
-    parts = {name: frame[panel == name] for name in frames.distinct_values(panel)}
+    parts = _check_panels({name: frame[panel == name] for name in frames.distinct_values(panel)}, panels, y)
+    top = top or (BARS if len(parts) == 1 else BARS_IN_PANEL)
+    shown = pd.concat([part.head(top) for part in parts.values()])
+    look = _BarLook(
+        title=frames.axis_title(frame, x),
+        domain=chart.axis_domain(frames.finite_values(shown, x), zero=True),
+        width=width if len(parts) == 1 else min(width, _MAX_PANEL_WIDTH),
+        has_legend=frames.holding(shown) is not None,
+    )
+    drawn = [_bars(part.head(top), x, y, name, look) for name, part in parts.items()]
+    longest = max(map(len, parts.values()))
+    subtitle = None if longest <= top else f"The first {top:,} of {longest:,} {title_of(y).lower()}s"
+    whole = drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2).resolve_scale(color="shared")
+    return chart.finish(whole, given, subtitle=subtitle)
+
+
+def _check_panels(parts: dict[str, pd.DataFrame], panels: Sequence[str], y: str) -> dict[str, pd.DataFrame]:
+    """The rows of each panel, if there are not too many panels, and no bar has two rows."""
     if len(parts) > MAX_PANELS:
         raise InputError(
             f"{len(parts):,} panels, by {quote(panels)}, are too many: choose up to {MAX_PANELS}, or say panels="
@@ -61,30 +81,45 @@ def bars(
         if len(duplicates := part[y][part[y].duplicated()]):
             where = f" in {name}" if name else ""
             raise InputError(f'"{duplicates.iloc[0]}" has more than one row{where}: say panels=, or choose rows')
-    shown = pd.concat([part.head(top) for part in parts.values()])
-    domain = chart.axis_domain(frames.finite_values(shown, x), zero=True)
-    title = frames.axis_title(frame, x)
-    drawn = [_bars(part.head(top), x, y, name, title, domain, width) for name, part in parts.items()]
-    longest = max(map(len, parts.values()))
-    subtitle = None if longest <= top else f"The first {top:,} of {longest:,} {title_of(y).lower()}s"
-    return chart.finish(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2), frame, subtitle=subtitle)
+    return parts
 
 
-def _bars(part: pd.DataFrame, x: str, y: str, panel: str, title: str, domain: list[float], width: int) -> Any:
+class _BarLook(NamedTuple):
+    """What all panels of bars share."""
+
+    title: str
+    domain: list[float]
+    width: int
+    has_legend: bool
+
+
+def _bars(part: pd.DataFrame, x: str, y: str, panel: str, look: _BarLook) -> Any:
     fields = chart.field_names(part.columns)
     data = part.rename(columns=fields).assign(_y=part[y].astype(str))
+    color, ink = _LIGHT_BLUE if frames.interval_columns(part) else COLORS[0], alt.value("#000000")
+    fill = alt.value(color)
+    if look.has_legend:
+        data["_holds"] = part[frames.HOLDS].astype(bool).map({True: frames.HOLDS_TEXT, False: frames.DOUBTFUL_TEXT})
+        fill = holds_color(color, _LIGHT_GRAY)
+        ink = alt.condition(f"datum._holds === '{frames.HOLDS_TEXT}'", alt.value("#000000"), alt.value("#8c8c8c"))
     base = alt.Chart(records(data)).encode(
-        y=_row_axis(data["_y"], domain=domain[0] == 0, labelPadding=6, labelLimit=240),
-        tooltip=_word_first_tooltips(part, y),
+        y=_row_axis(data["_y"], domain=look.domain[0] == 0, labelPadding=6, labelLimit=240),
+        tooltip=word_first_tooltips(part, y),
     )
     axis = alt.Axis(**chart.VALUE_AXIS, labelFlush=False)
-    intervals = frames.interval_columns(part)
-    across = alt.X(f"{fields[x]}:Q", title=title, scale=alt.Scale(domain=domain, nice=False), axis=axis)
-    layers = [base.mark_bar(color=_LIGHT_BLUE if intervals else COLORS[0], height=12).encode(x=across)]
-    if intervals:
+    across = alt.X(f"{fields[x]}:Q", title=look.title, scale=alt.Scale(domain=look.domain, nice=False), axis=axis)
+    layers = [base.mark_bar(height=12).encode(x=across, color=fill)]
+    if frames.interval_columns(part):
         ends = {"x": alt.X(f"{fields[frames.LOWER]}:Q"), "x2": alt.X2(field=fields[frames.UPPER])}
-        layers.append(base.mark_rule(color="#000000", strokeWidth=1.3).encode(**ends))
-    return alt.layer(*layers, width=width, height=_BAR_PIXELS * len(data), title=panel or alt.Undefined)
+        layers.append(base.mark_rule(strokeWidth=1.3).encode(color=ink, **ends))
+    return alt.layer(*layers, width=look.width, height=_BAR_PIXELS * len(data), title=panel or alt.Undefined)
+
+
+def holds_color(sure: str, doubtful: str) -> Any:
+    """The colors of rows that hold and of those that do not, with a legend that says so."""
+    scale = alt.Scale(domain=[frames.HOLDS_TEXT, frames.DOUBTFUL_TEXT], range=[sure, doubtful])
+    legend = alt.Legend(title=None, orient="top", symbolType="square", symbolOpacity=1)
+    return alt.Color("_holds:N", scale=scale, legend=legend)
 
 
 def _row_axis(names: pd.Series, **look: Any) -> Any:
@@ -93,8 +128,10 @@ def _row_axis(names: pd.Series, **look: Any) -> Any:
     return alt.Y("_y:N", sort=None, scale=scale, title=None, axis=alt.Axis(ticks=False, **look))
 
 
-def _word_first_tooltips(frame: pd.DataFrame, word: str) -> list[Any]:
-    return chart.tooltips(frame, [word, *(name for name in frame.columns if name != word)])
+def word_first_tooltips(frame: pd.DataFrame, word: str) -> list[Any]:
+    """A tooltip with all columns of a frame, beginning with the word."""
+    others = (name for name in frame.columns if name not in (word, frames.COMPARISON))
+    return chart.tooltips(frame, [word, *others])
 
 
 def dots(
@@ -108,9 +145,11 @@ def dots(
 ) -> Chart:
     """Draw a row for each word in the order of the frame, with a dot for each value of another column.
 
+    Where the frame has columns `lower` and `upper`, each dot has a line of its own; else a line joins those of a word.
+
     Args:
         frame: A table of laplex, such as that of `project`, or any other frame (pandas, polars, Arrow).
-        x: The column that is drawn. By default the distance, similarity, position or estimate.
+        x: The column that is drawn. By default the estimate, distance, similarity or position.
         y: The column that names the rows. By default the word.
         color: The column whose values are the dots. By default the one that the rows of a word differ by.
         ends: What the left and the right end of the axis mean, such as ("poor", "rich").
@@ -123,7 +162,8 @@ def dots(
         >>> frame = pd.DataFrame({"word": "tax", "party": ["D", "R"], "position": [0.1, 0.4]})
         >>> chart = dots(frame, ends=("poor", "rich"))
     """
-    frame = frames.as_frame(frame)
+    given = frames.as_frame(frame)
+    frame = frames.with_comparisons(given)
     x = frames.measured_column(frame, x, "x")
     y = frames.check_column(frame, y or frames.WORD, "y")
     varying = frames.varying_columns(frame, x, y)
@@ -139,101 +179,21 @@ def dots(
     title = f"← {left} · {right} →" if ends else frames.axis_title(frame, x)
     scale = alt.Scale(domain=chart.axis_domain(frames.finite_values(frame, x)), nice=False, zero=False)
     axis: dict[str, Any] = {"title": title, "scale": scale, "axis": alt.Axis(**chart.VALUE_AXIS)}
-    colors = chart.color_scale(frames.distinct_values(frame[color]) if color else [""])
+    names = frames.distinct_values(frame[color]) if color else [""]
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if color else None
+    shade = alt.Color("_series:N", scale=chart.color_scale(names), legend=legend)
     base = alt.Chart(records(data)).encode(y=_row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=200))
-    line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
-    line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
-    dot = base.mark_circle(size=80, opacity=0.95).encode(
-        x=alt.X("_value:Q", **axis),
-        color=alt.Color("_series:N", scale=colors, legend=legend),
-        tooltip=_word_first_tooltips(frame, y),
-    )
-    return chart.finish(alt.layer(line, dot, width=width, height=_ROW_PIXELS * data["_y"].nunique()), frame)
-
-
-def volcano(
-    frame: Any, *, x: str | None = None, labels: int = 30, most: int = 3_000, width: int = 620, height: int = 400
-) -> Chart:
-    """Draw every word by the size of its difference and by the evidence for it.
-
-    With tests in the frame (a column p) the height is −log10 p, and words whose adjusted p is above 0.05 are gray.
-    Without, it is how often the word occurs where it is rarer, since few occurrences make large distances by chance.
-
-    Args:
-        frame: The table of `contrast`, or another frame with words and p or counts.
-        x: The column across. By default the estimate or distance.
-        labels: How many words at most are written beside their points; each is written only where there is room.
-        most: Of more words than this, those with the largest differences are drawn.
-        width: The width in pixels.
-        height: The height in pixels.
-
-    Returns:
-        A Chart. A click on a point selects its word (the selection "picked" of the Altair chart).
-
-    Example:
-        >>> frame = pd.DataFrame({"word": ["tax", "war"], "estimate": [0.5, 0.3], "p": [0.001, 0.2]})
-        >>> chart = volcano(frame)
-    """
-    frame = frames.as_frame(frame)
-    x = frames.measured_column(frame, x, "x")
-    frames.check_column(frame, frames.WORD, "word")
-    labels, most = check_int("labels", labels, 0), check_int("most", most)
-    points = _volcano_points(frame, x)
-    if len(points) > most:
-        points = points.nlargest(most, "_x", keep="first")
-    subtitle = None if len(points) == len(frame) else f"{len(points):,} of {len(frame):,} words"
-    return chart.finish(_draw_volcano(frame, points, x, labels, width, height), frame, subtitle=subtitle)
-
-
-def _volcano_points(frame: pd.DataFrame, x: str) -> pd.DataFrame:
-    """The position of each word that has one, and whether its difference is significant."""
-    if "p" in frame.columns:
-        height = -np.log10(np.maximum(frame["p"].to_numpy(np.float64, na_value=np.nan), MIN_P))
-        adjusted = frame["p_adjusted"] if "p_adjusted" in frame.columns else frame["p"]
-        significant = adjusted.to_numpy(np.float64, na_value=1.0) <= SIGNIFICANCE_LEVEL
+    height = _ROW_PIXELS * data["_y"].nunique()
+    if intervals := frames.interval_columns(frame):
+        # the dots of a word stand below each other, since their intervals would cover each other
+        base = base.encode(yOffset=alt.YOffset("_series:N", scale=alt.Scale(domain=names, paddingOuter=0.6)))
+        low, high = (fields[name] for name in intervals)
+        line = base.mark_rule(strokeWidth=1.5, opacity=0.6)
+        line = line.encode(x=alt.X(f"{low}:Q", **axis), x2=alt.X2(field=high), color=shade)
+        height = max(height, _OFFSET_PIXELS * len(data))
     else:
-        counts = frame.filter(regex="^count").select_dtypes("number")
-        if counts.empty:
-            raise InputError("this frame has neither p nor counts: there is no evidence to draw")
-        least = counts.to_numpy(np.float64, na_value=np.nan).min(1)
-        height = np.where(least > 0, least, np.nan)
-        significant = np.ones(len(frame), bool)
-    columns = {"_x": frame[x].to_numpy(np.float64, na_value=np.nan), "_y": height, "_found": significant}
-    points: pd.DataFrame = pd.DataFrame(columns, frame.index).assign(_text=frame[frames.WORD].astype(str))
-    points = points.loc[np.isfinite(points["_x"]) & np.isfinite(points["_y"])]
-    if points.empty:
-        raise InputError("no word has both a difference and evidence: there is nothing to draw")
-    return points
-
-
-def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int, width: int, height: int) -> Any:
-    is_log = "p" not in frame.columns  # counts are drawn on a logarithmic axis
-    fields = chart.field_names(frame.columns)
-    data = frame.loc[points.index].rename(columns=fields).assign(**points)
-    x_domain = chart.axis_domain(points["_x"].to_numpy())
-    y_domain = chart.axis_domain(points["_y"].to_numpy(), log=is_log)
-    y_scale: dict[str, Any] = {"type": "log"} if is_log else {"type": "linear", "zero": False}
-    ticks: dict[str, Any] = {"values": chart.round_counts(*y_domain), "format": ",~g"} if is_log else {"format": ".6~g"}
-    x_scale = alt.Scale(domain=x_domain, nice=False, zero=False)
-    x_axis = alt.Axis(**chart.VALUE_AXIS | {"tickCount": 6})
-    y_title = "Occurrences, where it is rarer" if is_log else "Evidence (−log10 p)"
-    y_axis = alt.Axis(**chart.VALUE_AXIS | ticks)
-    axes = {
-        "x": alt.X("_x:Q", title=frames.axis_title(frame, x), scale=x_scale, axis=x_axis),
-        "y": alt.Y("_y:Q", title=y_title, scale=alt.Scale(domain=y_domain, nice=False, **y_scale), axis=y_axis),
-    }
-    picked = alt.selection_point(name="picked", fields=["_text"], on="click", empty=False)
-    color = alt.condition("datum._found", alt.value(COLORS[0]), alt.value(_GRAY))
-    circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
-    circles = circles.encode(**axes, color=color, tooltip=_word_first_tooltips(frame, frames.WORD))
-    right = (points["_x"] - x_domain[0]) / np.ptp(x_domain)
-    up, ends = (np.log(values) if is_log else values for values in (points["_y"], np.array(y_domain)))
-    up = (up - ends[0]) / np.ptp(ends)
-    pixels = pd.DataFrame({"x": width * right, "y": height * (1 - up)})
-    # words far to the right and high up have the first choice of places
-    best = (right + 0.5 * up)[points["_found"]].nlargest(4 * labels).index
-    ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
-    placed = chart.place_labels(ranked, places, (width, height), radius=2.5, obstacles=pixels.to_numpy())
-    texts = chart.label_marks(placed.head(labels), color="#222222").encode(**axes)
-    return alt.layer(circles.add_params(picked), texts, width=width, height=height)
+        line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
+        line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
+    dot = base.mark_circle(size=80 if not intervals else 50, opacity=0.95)
+    dot = dot.encode(x=alt.X("_value:Q", **axis), color=shade, tooltip=word_first_tooltips(frame, y))
+    return chart.finish(alt.layer(line, dot, width=width, height=height), given)

@@ -35,13 +35,14 @@ def lines(
 ) -> Chart:
     """Draw what a frame measures along a column, such as a distance by period.
 
-    Where the frame has columns `lower` and `upper`, each line has a band. There are panels if rows differ by more
-    columns than x and color, and for more than two lines with bands, unless `color` is given.
+    Where the frame has columns `lower` and `upper`, each line has a band; points of findings that do not hold are
+    hollow. There are panels if rows differ by more columns than x and color, for more than two comparisons, and for
+    more than two lines with bands, unless `color` is given.
 
     Args:
         frame: A table of laplex or any other frame (pandas, polars, Arrow).
         x: The column along the chart. By default the one with numbers or dates.
-        y: The column that is drawn. By default the distance, similarity, position or estimate.
+        y: The column that is drawn. By default the estimate, distance, similarity or position.
         color: The column whose values are the lines. By default the word, or what else there is more than one of.
         width: The width in pixels.
         height: The height in pixels.
@@ -53,19 +54,22 @@ def lines(
         >>> frame = pd.DataFrame({"word": "tax", "period": [2000, 2010], "distance": [0.3, 0.5]})
         >>> chart = lines(frame)
     """
-    drawn = _Lines(frames.as_frame(frame), x, y, color)
+    given = frames.as_frame(frame)
+    drawn = _Lines(frames.with_comparisons(given), x, y, color)
+    subtitle = f"Hollow: {frames.DOUBTFUL_TEXT}" if drawn.doubtful is not None else None
     if not drawn.panels:
         data, layers = drawn.layers(width, height)
         if len(drawn.names) <= _MAX_NAMED_LINES:
             layers.append(drawn.end_names(data, width, height))
-        return chart.finish(alt.layer(*layers, width=width, height=height, data=records(data)), drawn.frame)
+        layered = alt.layer(*layers, width=width, height=height, data=records(data))
+        return chart.finish(layered, given, subtitle=subtitle)
     across = 2 if len(drawn.panels) in (2, 4) else 3
     width, height = max(140, round(1.25 * width / across)), max(110, round(1.25 * height / across))
     data, layers = drawn.layers(width, height)
     facet = alt.Facet("_panel:N", sort=drawn.panels, title=None)
     panel = alt.layer(*layers, width=width, height=height)
     panels = panel.facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)
-    return chart.finish(panels, drawn.frame)
+    return chart.finish(panels, given, subtitle=subtitle)
 
 
 def history(frame: Any) -> Chart:
@@ -99,13 +103,17 @@ class _Lines:
         if color is not None:
             column = frames.check_column(frame, color, "color")
         else:
-            # words are panels if something else differs too, so that what is compared is seen in one panel
-            column = next(iter([*(name for name in varying if name != frames.WORD), *varying]), frames.WORD)
+            # words are panels if something else differs too, so that what is compared is seen in one panel; of more
+            # than two comparisons, each is a panel
+            many = frames.COMPARISON in varying and frame[frames.COMPARISON].nunique() > _MAX_BANDS
+            apart = frames.COMPARISON if many else frames.WORD
+            column = next(iter([*(name for name in varying if name != apart), *varying]), frames.WORD)
         others = [name for name in varying if name != column]
         may_split = color is None and not others and column in frame and frames.interval_columns(frame)
         if may_split and _MAX_BANDS < frame[column].nunique() <= MAX_PANELS:
             column, others = "", [column]
         self.frame, self.x, self.y, self.legend_title = frame, x, y, title_of(column)
+        self.doubtful = frames.holding(frame)
         self.series = frames.row_labels(frame, [column] if column in frame else [])
         self.panel = frames.row_labels(frame, others)
         self.panels = list(dict.fromkeys(self.panel)) if others else []
@@ -131,7 +139,7 @@ class _Lines:
         frame = self.frame
         fields = chart.field_names(frame.columns)
         intervals = frames.interval_columns(frame)
-        counts = [name for name in frame.columns if name.startswith("count")]
+        counts = [name for name in frame.columns if name.startswith(("count", "uses"))]
         shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *counts]
         shown = list(dict.fromkeys(shown if self.x in shown else [self.x, *shown]))
         is_step = self.x == "to" and "from" in frame.columns
@@ -154,6 +162,10 @@ class _Lines:
         point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
         point = point.encode(y=y, tooltip=chart.tooltips(frame, shown))
         layers.append(point if is_gray else point.encode(color=look["color"]))
+        if self.doubtful is not None and has_points:
+            data["_holds"] = self.doubtful
+            hollow = base.transform_filter(f"datum._holds !== '{frames.HOLDS_TEXT}'")
+            layers.append(hollow.mark_circle(size=14, opacity=1, color="#ffffff").encode(y=y))
         return data, layers
 
     def colors(self) -> dict[str, Any]:

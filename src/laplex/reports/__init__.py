@@ -1,7 +1,8 @@
 """A report on a fitted model: one HTML file that loads nothing and runs nothing.
 
-`writing` has `report` and its sections, for the page `template.html`. `describing` puts a model into words. `choosing`
-says which words, columns and thresholds to begin with.
+`writing` has `report` and its sections, for the page `template.html`; `findings` has those about findings, and `parts`
+what all are made of. `describing` puts a model into words. `choosing` says which words, columns and thresholds to begin
+with.
 """
 
 from laplex.questions.answers import provide

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
-from laplex.lexicons import stop_words
 from laplex.reports.describing import SMALL_SLICE_TOKENS
-from laplex.text.tokens import Tokens
 
 MIN_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  # thresholds that are offered
-MIN_COUNT_OF_CHANGE = 10  # where the threshold is lower; distances over time of rarer words are mostly noise
 WORDS_ABOVE_THRESHOLD = 1_000  # about as many are left by the default threshold
 FREQUENT_WORDS = 1_000  # among which the first words are chosen
 MAX_FREQUENCY_RATIO = 2.0  # between the two sides, of a first word
-MAX_MIN_CLUSTERS = 25
+
+
+def inference(fitted: Embeddings, language: str | None = None, **options: Any) -> Any:
+    """The `laplex.inference.Inference` that asks for findings, without a word on the way."""
+    return fitted.inference(language=language, quiet=True, **options)
 
 
 def function_words(fitted: Embeddings, language: str | None = None) -> frozenset[str]:
-    """The function words of a language; of English if it has no name, none if there is no list."""
-    name = fitted.languages[fitted.language(language)] or "en"
-    try:
-        return stop_words(name)
-    except InputError:
-        return frozenset()
+    """The words that tables of findings leave out."""
+    words: frozenset[str] = inference(fitted, language).excluded()
+    return words
 
 
 def is_content_word(fitted: Embeddings, words: pd.Series, language: str | None = None) -> pd.Series:
     """Which words are neither function words nor numbers nor shorter than three letters."""
     texts = words.astype(str)
-    return (texts.str.len() > 2) & texts.map(str.isalpha) & ~texts.isin(list(function_words(fitted, language)))
+    return (
+        (texts.str.len() > 2)
+        & texts.map(str.isalpha).astype(bool)
+        & ~texts.isin(list(function_words(fitted, language)))
+    )
 
 
 def compared_columns(fitted: Embeddings) -> list[str]:
@@ -66,11 +70,6 @@ def min_count(fitted: Embeddings, column: str, language: str | None = None) -> i
     return max(step for step in MIN_COUNTS if step <= max(reached, MIN_COUNTS[0]))
 
 
-def min_clusters(tokens: Tokens, cluster: str) -> int:
-    """How many clusters (speakers) of each group must use a word for it to be tested: an eighth of all, at most 25."""
-    return max(2, min(MAX_MIN_CLUSTERS, len(tokens.values(cluster)) // 8))
-
-
 def first_slice(fitted: Embeddings, without: Sequence[str] = ()) -> dict[str, str]:
     """A slice to begin with: the latest, or the first, that has enough text at all values of the columns `without`."""
     columns = [name for name in fitted.columns if name not in without]
@@ -87,24 +86,61 @@ def first_slice(fitted: Embeddings, without: Sequence[str] = ()) -> dict[str, st
     return {name: str(best[name]) for name in columns}
 
 
+def stored_findings(fitted: Embeddings, language: str | None = None) -> dict[str, pd.DataFrame]:
+    """The findings that are kept with a model, by column; columns where something holds come first."""
+    asked = inference(fitted, language)
+    found = {column: asked.stored(column) for column in compared_columns(fitted)}
+    tables = {column: table for column, table in found.items() if table is not None}
+    return dict(sorted(tables.items(), key=lambda item: not item[1]["holds"].any()))
+
+
+def comparisons(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """The comparisons in a table of findings, or of bare distances; those with most rows that hold first."""
+    pairs = frame.groupby(["value", "against"], sort=False)
+    held = pairs["holds"].sum() if "holds" in frame else pairs.size() * 0
+    return [(str(one), str(two)) for one, two in held.sort_values(ascending=False, kind="stable").index]
+
+
 def first_words(
     fitted: Embeddings, column: str | None = None, count: int = 1, language: str | None = None
 ) -> list[str]:
-    """Frequent content words that differ most between the values of a column; without columns, frequent ones."""
+    """Words to begin with: those of stored findings, else frequent ones that differ most by the bare distance."""
     frequent = pd.Series(fitted.words(language)[:FREQUENT_WORDS], dtype=object)
     candidates = frequent[is_content_word(fitted, frequent, language)].tolist() or frequent.tolist()
+    stored = stored_findings(fitted, language)
+    tables = [stored[name] for name in ([column] if column else stored) if name in stored]
+    found = pd.concat([table[table["holds"]] for table in tables]) if tables else pd.DataFrame({"word": []})
+    words = found["word"][is_content_word(fitted, found["word"], language)].tolist()
     column = column or next(iter(compared_columns(fitted)), None)
-    if column is None:
-        return candidates[:count]
-    least = min_count(fitted, column, language)
+    if len(words) < count and column is not None:
+        words += _most_distant(fitted, column, candidates, language)
+    return list(dict.fromkeys([*words, *candidates]))[:count]
+
+
+def _most_distant(fitted: Embeddings, column: str, words: Sequence[str], language: str | None) -> list[str]:
+    """The words that are farthest apart at the values of a column, those first that both sides use as often."""
     try:
-        frame = fitted.contrast(column, words=candidates, min_count=least, language=language)
+        frame = inference(fitted, language).contrast(column, words, test=False)
     except InputError:  # no two slices differ in this column alone
-        return candidates[:count]
+        return []
+    least = min_count(fitted, column, language)
+    frame = frame[frame[["uses", "uses_against"]].min(axis=1) >= least]
     # names are mostly used by one side; of words that both use as often, the difference is more interesting
-    one, two = (frame[side] / max(int(frame[side].sum()), 1) for side in ("count_one", "count_two"))
+    one, two = (frame[side] / max(int(frame[side].sum()), 1) for side in ("uses", "uses_against"))
     shared = frame[np.maximum(one, two) <= MAX_FREQUENCY_RATIO * np.minimum(one, two)]
-    return (list(dict.fromkeys([*shared["word"], *frame["word"]])) or candidates)[:count]
+    return [*shared["word"], *frame["word"]]
+
+
+def bare(fitted: Embeddings, question: str, language: str | None) -> tuple[Any, dict[str, Any]]:
+    """What answers a question by the vectors alone, at once, and the options that it needs for that.
+
+    That is the model itself, or for a language that its method does not take, the object that tests share.
+    """
+    parameters = inspect.signature(getattr(fitted, question)).parameters
+    options: dict[str, Any] = {"test": False} if "test" in parameters else {}
+    if language is None or "language" in parameters:
+        return fitted, options | ({"language": language} if language is not None else {})
+    return fitted.inference(language=language), options
 
 
 def check_words(fitted: Embeddings, words: Sequence[str], language: str | None = None) -> list[str]:

@@ -16,7 +16,44 @@ from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
+NO_BREAK = "\xa0"  # a space at which no line ends
 SLICES_TEXT = "Running words in each slice. The more text a slice has, the more certain are its vectors."
+
+
+def describe_p(p: float, permutations: int) -> str:
+    """A p-value; where it is the smallest that its permutations can give, that is said.
+
+    >>> describe_p(0.001, 999), describe_p(0.0214, 999), describe_p(float("nan"), 0)
+    ('<\\xa00.001', '0.021', '')
+    """
+    if pd.isna(p):
+        return ""
+    least = 1 / (permutations + 1)
+    return f"<{NO_BREAK}{least:.1g}" if permutations and p <= least * (1 + 1e-9) else f"{p:.2g}"
+
+
+def describe_sides(question: str, value: str, against: str) -> tuple[str, str]:
+    """The names of the two sides of a finding: two values, a value and the rest, or the halves of a line.
+
+    >>> describe_sides("contrast", "D", "rest"), describe_sides("drift", "1789", "2021")
+    (('D', 'the rest'), ('earlier', 'later'))
+    """
+    if question == "drift":
+        return "earlier", "later"
+    return value, "the rest" if against == "rest" else against
+
+
+def describe_comparison(question: str, value: str, against: str) -> str:
+    """A comparison as a heading.
+
+    >>> describe_comparison("contrast", "D", "rest"), describe_comparison("drift", "1789", "2021")
+    ('D against the rest', 'from 1789 to 2021')
+    """
+    if question == "drift":
+        return f"from {value} to {against}"
+    if (value, against) == ("any", "others"):
+        return "any value against the others"
+    return f"{value} against {describe_sides(question, value, against)[1]}"
 
 
 def slice_names(fitted: Embeddings) -> list[str]:

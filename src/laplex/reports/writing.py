@@ -1,4 +1,4 @@
-"""The report on a fitted model: its sections, its drawings, and the HTML page that they become.
+"""The report on a fitted model: findings first, then words, then the model and all settings, as one HTML page.
 
 The page has no scripts and loads nothing. All text is escaped by the template; charts are SVG, of which only the
 elements that draw are kept.
@@ -8,41 +8,30 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import time
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pandas as pd
-from markupsafe import Markup
 
 from laplex import plots
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError
-from laplex.fitting.provenance import tokens_of
-from laplex.plots.frames import BETWEEN
+from laplex.errors import InputError, explain_keywords
 from laplex.reports import choosing, describing
+from laplex.reports.findings import FindingSections
+from laplex.reports.parts import LINE_BREAK, Drawings, section
 from laplex.runtime import atomic
 from laplex.runtime.display import bar, silence
 
-WORDS_IN_LIST = 20
 WORDS_IN_DETAIL = 5
+BARE_WORDS = 10
 NEIGHBORS = 8
-MAX_PAIRS = 6  # of values that are compared
 MAX_SLICES = 8  # whose neighbors stand side by side
-INTERVAL = 0.9
 PACKAGES = ("laplex", "numpy", "scipy", "pandas", "numba", "altair")
 TEMPLATE = Path(__file__).with_name("template.html")
-
-_SVG = "http://www.w3.org/2000/svg"
-_XLINK = "http://www.w3.org/1999/xlink"
-_SVG_TAGS = {"svg", "g", "defs", "path", "text", "tspan", "rect", "line", "circle"}
-_SVG_TAGS |= {"clipPath", "linearGradient", "stop", "title"}
-_LINE_BREAK = "\n"  # between the head of a column and the remark below it
 
 Sections = Iterator[dict[str, Any]]
 
@@ -75,6 +64,7 @@ class Report:
         return f"Report: {len(self.html) / 1e6:.1f} MB of HTML"
 
 
+@explain_keywords
 def report(
     fitted: Embeddings,
     path: str | os.PathLike[str] | None = None,
@@ -82,19 +72,22 @@ def report(
     title: str = "Words in use",
     words: str | Sequence[str] | None = None,
     column: str | None = None,
-    cluster: str | None = None,
+    unit: str | None = None,
     language: str | None = None,
     quiet: bool = False,
 ) -> Report:
-    """Make a report on a fitted model: one HTML page with charts, tables, the prior, all settings and versions.
+    """Make a report on a fitted model: one HTML page of findings, with what they are made of, words, and settings.
+
+    Findings about the columns that vectors vary by are kept with a model; where they are not, or if `unit` is another
+    one, the text is read again, which may take minutes.
 
     Args:
         fitted: A fitted or loaded model.
         path: The file to write, which ends in .html. By default none is written.
         title: The heading of the page.
-        words: Words whose neighbors are shown. By default frequent words that differ much.
+        words: Words whose neighbors are shown. By default the first of the findings.
         column: The column whose values are compared. By default each column that vectors vary by.
-        cluster: The column that says who speaks. With it differences are tested, for which the text is read again.
+        unit: The column that says who was sampled, such as the speaker. By default that of the text.
         language: The language, if there are several. By default the first.
         quiet: Whether to show no progress.
 
@@ -103,7 +96,7 @@ def report(
 
     Example:
 
-        lx.report(fitted, "speeches.html", words=["health", "tax"], cluster="speaker")
+        lx.report(fitted, "speeches.html", words=["health", "tax"], unit="speaker")
     """
     from jinja2 import Environment
 
@@ -115,12 +108,10 @@ def report(
         fitted.values(column)  # raises if there is no such column
     if words is not None:
         words = choosing.check_words(fitted, [words] if isinstance(words, str) else words, language)
-    if cluster is not None:
-        tokens_of(fitted)  # raises if the text is gone
     with bar("writing the report", quiet=quiet) as progress, silence():
-        writer = _Sections(fitted, words, column, cluster, language)
+        writer = _Sections(fitted, words, column, unit, language)
         sections: list[dict[str, Any]] = []
-        steps = [writer.text, writer.contrasts, writer.distances, writer.changes, writer.neighbors, writer.model]
+        steps = [writer.findings, writer.neighbors, writer.text, writer.model, writer.bare_distances]
         for number, step in enumerate(steps):
             sections += step()
             progress.update((number + 1) / len(steps))
@@ -129,8 +120,7 @@ def report(
         page.render(
             title=title,
             lead=describing.describe_size(fitted),
-            warning=describing.describe_small_slices(fitted),
-            sections=sections,
+            sections=[made | {"number": number} for number, made in enumerate(sections, 1)],
             settings=describing.settings_table(fitted),
             versions={**{name: version(name) for name in PACKAGES}, "Python": platform.python_version()},
             written=time.strftime("%Y-%m-%d"),
@@ -159,157 +149,78 @@ class _Sections:
         fitted: Embeddings,
         words: Sequence[str] | None,
         column: str | None,
-        cluster: str | None,
+        unit: str | None,
         language: str | None,
     ) -> None:
-        self.fitted, self.language, self.cluster = fitted, language, cluster
-        self.columns = [column] if column else choosing.compared_columns(fitted)
-        self.ordered = choosing.ordered_columns(fitted)
-        first = self.columns[0] if self.columns else None
+        self.fitted, self.language = fitted, language
+        found = choosing.stored_findings(fitted, language)  # columns where something holds come first
+        self.columns = [column] if column else list(dict.fromkeys([*found, *choosing.compared_columns(fitted)]))
+        self.drawings = Drawings()
+        options = {} if unit is None else {"unit": unit}
+        self.tests = FindingSections(choosing.inference(fitted, language, **options), self.drawings)
+        first = self.columns[0] if column else None
         self.words = list(words or choosing.first_words(fitted, first, WORDS_IN_DETAIL, language))
-        self._drawings = 0
 
-    def draw(self, chart: plots.Chart, description: str) -> Markup:
-        """A chart as SVG whose ids differ from those of the other charts of the page."""
-        self._drawings += 1
-        return inline_svg(chart, f"chart{self._drawings}", description)
-
-    def content(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The first rows whose words are content words."""
-        rows = frame[choosing.is_content_word(self.fitted, frame["word"], self.language)]
-        return rows.head(WORDS_IN_LIST).reset_index(drop=True)
-
-    def text(self) -> Sections:
-        if len(self.fitted.slices) > 1:
-            chart = self.draw(describing.slices_chart(self.fitted), "Running words by slice")
-            yield _section("The text", describing.SLICES_TEXT, chart=chart)
-
-    def contrasts(self) -> Sections:
+    def findings(self) -> Sections:
+        if not self.columns:
+            yield section("Findings", "The vectors do not vary by anything, so there is nothing to compare.")
         for column in self.columns:
-            if column in self.ordered and len(self.columns) > 1:
-                continue  # changes have a section of their own
-            try:
-                frame = self._contrast(column)
-            except InputError as error:
-                yield _section(f"Most different by {column}", f"Not answered: {error}.")
-                continue
-            for pair in list(dict.fromkeys(frame[column]))[:MAX_PAIRS]:
-                rows = self.content(frame[frame[column] == pair])
-                if len(rows):
-                    yield self._contrast_section(column, str(pair), rows)
-
-    def _contrast(self, column: str) -> pd.DataFrame:
-        options: dict[str, Any] = {"top": 20 * WORDS_IN_LIST}  # of which function words are left out
-        if self.cluster is None or column == self.cluster:
-            options["min_count"] = choosing.min_count(self.fitted, column, self.language)
-        else:
-            clusters = choosing.min_clusters(tokens_of(self.fitted), self.cluster)
-            options |= {"cluster": self.cluster, "min_clusters": clusters, "interval": INTERVAL, "rank": "evidence"}
-        return self.fitted.contrast(column, language=self.language, **options)
-
-    def _contrast_section(self, column: str, pair: str, frame: pd.DataFrame) -> dict[str, Any]:
-        one, two = pair.split(BETWEEN)
-        text = f"Words whose vectors differ most between {one} and {two}: they are used with other words."
-        distance = frame["distance" if "distance" in frame else "estimate"]
-        rows: dict[str, Any] = {"word": frame["word"], "distance": distance.map("{:.3f}".format)}
-        if "lower" in frame:
-            text += f" Tested by {self.cluster}: the distance is without noise, p is adjusted for the number of words."
-            ends = zip(frame["lower"], frame["upper"])
-            rows[f"{INTERVAL:.0%} interval"] = [f"{low:.3f} to {high:.3f}" for low, high in ends]
-            rows["p, adjusted"] = frame["p_adjusted"].map("{:.2g}".format)
-        rows |= {f"uses, {one}": frame["count_one"].map("{:,}".format)}
-        rows |= {f"uses, {two}": frame["count_two"].map("{:,}".format)}
-        chart = self.draw(plots.bars(frame, panels=[], width=300), f"Words that differ most between {one} and {two}")
-        return _section(f"Most different by {column}: {one} and {two}", text, chart=chart, table=pd.DataFrame(rows))
-
-    def distances(self) -> Sections:
-        groups = [name for name in self.columns if name not in self.ordered]
-        if not groups or not self.ordered:
-            return
-        across, along = groups[0], self.ordered[0]
-        frame = self.fitted.distance(self.words, across, along, language=self.language)
-        if frame[across].nunique() <= MAX_PAIRS:
-            color = None if frame[across].nunique() > 1 else "word"
-            chart = self.draw(plots.lines(frame, x=along, color=color, width=560, height=280), f"Distances by {along}")
-            text = f"The distance between the vectors of a word at two values of {across}."
-            yield _section(f"How far apart, by {along}", f"{text} Higher: used more differently.", chart=chart)
-
-    def changes(self) -> Sections:
-        for column in self.ordered:
-            title = f"Most changed by {column}"
-            least = max(choosing.min_count(self.fitted, column, self.language), choosing.MIN_COUNT_OF_CHANGE)
-            try:
-                frame = self.fitted.drift(column, 5 * WORDS_IN_LIST, min_count=least, language=self.language)
-            except InputError as error:
-                yield _section(title, f"Not answered: {error}.")
-                continue
-            frame = self.content(frame)
-            if len(frame):
-                first, last = str(frame["from"].iloc[0]), str(frame["to"].iloc[0])
-                rows = pd.DataFrame({"word": frame["word"], "distance": frame["distance"].map("{:.3f}".format)})
-                rows = rows.assign(**{f"nearest in {first}": frame["before"], f"nearest in {last}": frame["after"]})
-                text = f"Words whose vectors moved farthest from {first} to {last}, and their nearest words then."
-                yield _section(title, text, table=rows)
+            yield from self.tests.of_column(column)
 
     def neighbors(self) -> Sections:
         fitted, index = self.fitted, self.fitted.language(self.language)
+        asked, options = choosing.bare(fitted, "neighbors", self.language)
         slices = fitted.slices.nlargest(MAX_SLICES, "tokens", keep="first").index.sort_values().tolist()
         names = describing.slice_names(fitted)
-        text = "The words that are used most like it, the most similar first."
+        text = (
+            "The words that are used most like it, the most similar first. This describes the vectors; it is no test."
+        )
         text += f" The {MAX_SLICES} largest slices." if len(slices) < len(names) else ""
-        for word in self.words:
+        for number, word in enumerate(self.words):
             columns = {}
             for slice in slices:
                 where = dict(zip(fitted.columns, fitted.rows.slices.keys[slice]))
-                frame = fitted.neighbors(word, NEIGHBORS, language=self.language, at=where)
                 uses = int(fitted.counts[index][slice, fitted.id(word, index)])
-                head = f"{names[slice]}{_LINE_BREAK}{uses:,} uses"
+                frame = (
+                    asked.neighbors(word, NEIGHBORS, at=where, **options) if uses else pd.DataFrame({"neighbor": []})
+                )
+                head = f"{names[slice]}{LINE_BREAK}{uses:,} uses"
                 columns[head] = pd.Series(frame["neighbor"].tolist(), dtype=object)
-            yield _section(f"“{word}”", text, table=pd.DataFrame(columns).fillna(""))
+            if number == 0:
+                yield section("Words used alike", text)
+            yield section(f"“{word}”", level=3, table=pd.DataFrame(columns).fillna(""))
+
+    def text(self) -> Sections:
+        if len(self.fitted.slices) > 1:
+            chart = self.drawings.draw(describing.slices_chart(self.fitted), "Running words by slice")
+            warning = describing.describe_small_slices(self.fitted) or ""
+            yield section("The text", describing.SLICES_TEXT, warning=warning, chart=chart)
 
     def model(self) -> Sections:
         prior = "What the model assumes before it reads the text."
-        yield _section("The prior", prior, points=describing.describe_prior(self.fitted))
+        yield section("The prior", prior, points=describing.describe_prior(self.fitted))
         history = self.fitted.history
-        chart = self.draw(plots.history(history), "Log likelihood by epoch") if len(history) else None
-        yield _section("The fit", points=describing.describe_fit(self.fitted), chart=chart)
+        chart = self.drawings.draw(plots.history(history), "Log likelihood by epoch") if len(history) else None
+        yield section("The fit", points=describing.describe_fit(self.fitted), chart=chart)
 
-
-def inline_svg(chart: plots.Chart, name: str, description: str) -> Markup:
-    """A chart as SVG within a page: `name` makes its ids unique, `description` says in words what is on it."""
-    ElementTree.register_namespace("", _SVG)
-    root = ElementTree.fromstring(chart._repr_mimebundle_()["image/svg+xml"])
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag.removeprefix(f"{{{_SVG}}}") not in _SVG_TAGS:
-                parent.remove(child)
-    for element in root.iter():
-        for key, value in list(element.attrib.items()):
-            if key.startswith(("on", f"{{{_XLINK}}}")) or key == "href":
-                del element.attrib[key]
-            elif key == "id":
-                element.set(key, f"{name}-{value}")
-            elif "url(" in value:
-                element.set(key, re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", value))
-    root.set("role", "img")
-    root.set("aria-label", description)
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
-
-
-def _section(
-    title: str,
-    text: str = "",
-    *,
-    chart: Markup | None = None,
-    table: pd.DataFrame | None = None,
-    points: Sequence[str] = (),
-) -> dict[str, Any]:
-    """A section as the template takes it."""
-    texts = pd.DataFrame() if table is None else table.astype(str)
-    heads = []
-    for name, values in texts.items():
-        first, _, remark = str(name).partition(_LINE_BREAK)
-        is_number = bool(values.str.fullmatch(r"-?[\d.,]+(e-?\d+)?").all())  # numbers are aligned to the right
-        heads.append({"name": first, "note": remark, "number": is_number})
-    rows = texts.values.tolist()
-    return {"title": title, "text": text, "chart": chart, "heads": heads, "rows": rows, "points": points}
+    def bare_distances(self) -> Sections:
+        """The distances between vectors of columns about which there are no findings."""
+        tests = choosing.inference(self.fitted, self.language)
+        text = (
+            "These columns could not be tested, so only the distances between the fitted vectors are shown. They grow "
+            "with frequency and with noise, and say nothing about another sample of text."
+        )
+        tables = []
+        for column in self.tests.untested:
+            try:
+                frame = getattr(tests, tests.question(column))(column, test=False)
+            except InputError:
+                continue
+            frame = frame[choosing.is_content_word(self.fitted, frame["word"], self.language)].head(BARE_WORDS)
+            rows = frame.assign(
+                distance=frame["distance"].map("{:.3f}".format), cosine=frame["cosine"].map("{:.3f}".format)
+            )
+            tables.append(section(f"By {column}", level=3, table=rows))
+        if tables:
+            yield section("Bare distances between vectors", text)
+            yield from tables

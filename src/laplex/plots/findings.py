@@ -1,0 +1,236 @@
+"""Findings: every word by the size of its difference and the evidence for it, and what a difference is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from laplex.errors import InputError, check_int
+from laplex.plots import chart, frames
+from laplex.plots.chart import COLORS, Chart, alt, records
+from laplex.plots.ranking import holds_color, word_first_tooltips
+from laplex.plots.series import MAX_PANELS
+
+SIGNIFICANCE_LEVEL = 0.1  # of the adjusted p, in frames that do not say what holds
+MIN_P = 1e-16  # smaller p are drawn at the same height
+_GRAY = "#B3B3B3"
+_LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for the two sides
+_PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
+PANEL_WIDTH, PANEL_HEIGHT = 320, 260  # pixels of each of several
+_BAR_PIXELS = 18
+
+
+def volcano(
+    frame: Any, *, x: str | None = None, labels: int = 30, most: int = 3_000, width: int = 620, height: int = 400
+) -> Chart:
+    """Draw every word by the size of its difference and by the evidence for it.
+
+    With tests in the frame (a column p) the height is −log10 p, and words whose difference does not hold are gray.
+    Without, it is how often the word occurs where it is rarer, since few occurrences make large distances by chance.
+    Several comparisons have a panel each.
+
+    Args:
+        frame: The table of `contrast`, or another frame with words and p or counts.
+        x: The column across. By default the estimate or distance.
+        labels: How many words at most are written beside their points; each is written only where there is room.
+        most: Of more words than this, those with the largest differences are drawn.
+        width: The width in pixels.
+        height: The height in pixels.
+
+    Returns:
+        A Chart. With one comparison, a click on a point selects its word (the selection "picked" of the Altair chart).
+
+    Example:
+        >>> frame = pd.DataFrame({"word": ["tax", "war"], "estimate": [0.5, 0.3], "p": [0.001, 0.2]})
+        >>> chart = volcano(frame)
+    """
+    given = frames.as_frame(frame)
+    frame = frames.with_comparisons(given)
+    x = frames.measured_column(frame, x, "x")
+    frames.check_column(frame, frames.WORD, "word")
+    labels, most = check_int("labels", labels, 0), check_int("most", most)
+    points = _volcano_points(frame, x)
+    if len(points) > most:
+        points = points.nlargest(most, "_x", keep="first")
+    subtitle = None if len(points) == len(frame) else f"{len(points):,} of {len(frame):,} rows"
+    pairs = frame[frames.COMPARISON] if frames.COMPARISON in frame.columns else pd.Series("", frame.index)
+    parts = {name: points[pairs[points.index] == name] for name in dict.fromkeys(pairs[points.index])}
+    if len(parts) > MAX_PANELS:
+        raise InputError(f"{len(parts):,} comparisons are too many: choose up to {MAX_PANELS}")
+    area = _Area(points, is_log="p" not in frame.columns, width=width, height=height)
+    if len(parts) == 1:
+        whole = _draw_volcano(frame, points, x, labels, area)
+    else:
+        area = replace(area, width=PANEL_WIDTH, height=PANEL_HEIGHT)
+        panels = [_draw_volcano(frame, part, x, labels // 2, area, panel=name) for name, part in parts.items()]
+        whole = alt.concat(*panels, columns=2).resolve_scale(color="shared")
+    return chart.finish(whole, given, subtitle=subtitle)
+
+
+@dataclass(frozen=True)
+class _Area:
+    """The axes that all panels share, and how many pixels they have."""
+
+    points: pd.DataFrame
+    is_log: bool  # counts are drawn on a logarithmic axis
+    width: int
+    height: int
+
+    @property
+    def x(self) -> list[float]:
+        return chart.axis_domain(self.points["_x"].to_numpy())
+
+    @property
+    def y(self) -> list[float]:
+        return chart.axis_domain(self.points["_y"].to_numpy(), log=self.is_log)
+
+    def pixels(self, points: pd.DataFrame) -> pd.DataFrame:
+        """Where points are drawn; in pixels, y grows downwards."""
+        right = (points["_x"] - self.x[0]) / np.ptp(self.x)
+        up, ends = (np.log(values) if self.is_log else values for values in (points["_y"], np.array(self.y)))
+        up = (up - ends[0]) / np.ptp(ends)
+        return pd.DataFrame({"x": self.width * right, "y": self.height * (1 - up)})
+
+
+def _volcano_points(frame: pd.DataFrame, x: str) -> pd.DataFrame:
+    """The position of each word that has one, and whether its difference is significant."""
+    if "p" in frame.columns:
+        height = -np.log10(np.maximum(frame["p"].to_numpy(np.float64, na_value=np.nan), MIN_P))
+        adjusted = frame["p_adjusted"] if "p_adjusted" in frame.columns else frame["p"]
+        significant = adjusted.to_numpy(np.float64, na_value=1.0) <= SIGNIFICANCE_LEVEL
+        if frames.HOLDS in frame.columns:
+            significant = frame[frames.HOLDS].to_numpy(bool)
+    else:
+        counts = frame.filter(regex="^(count|uses)(_|$)").select_dtypes("number")
+        if counts.empty:
+            raise InputError("this frame has neither p nor counts of uses: there is no evidence to draw")
+        least = counts.to_numpy(np.float64, na_value=np.nan).min(1)
+        height = np.where(least > 0, least, np.nan)
+        significant = np.ones(len(frame), bool)
+    columns = {"_x": frame[x].to_numpy(np.float64, na_value=np.nan), "_y": height, "_found": significant}
+    points: pd.DataFrame = pd.DataFrame(columns, frame.index).assign(_text=frame[frames.WORD].astype(str))
+    points = points.loc[np.isfinite(points["_x"]) & np.isfinite(points["_y"])]
+    if points.empty:
+        raise InputError("no word has both a difference and evidence: there is nothing to draw")
+    return points
+
+
+def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int, area: _Area, panel: str = "") -> Any:
+    fields = chart.field_names(frame.columns)
+    data = frame.loc[points.index].rename(columns=fields).assign(**points)
+    data["_holds"] = data["_found"].map({True: frames.HOLDS_TEXT, False: frames.DOUBTFUL_TEXT})
+    y_scale: dict[str, Any] = {"type": "log"} if area.is_log else {"type": "linear", "zero": False}
+    ticks: dict[str, Any] = {"format": ".6~g"}
+    if area.is_log:
+        ticks = {"values": chart.round_counts(*area.y), "format": ",~g"}
+    y_axis = alt.Axis(**chart.VALUE_AXIS | ticks)
+    x_axis = alt.Axis(**chart.VALUE_AXIS | {"tickCount": 6})
+    x_scale = alt.Scale(domain=area.x, nice=False, zero=False)
+    y_title = "Occurrences, where it is rarer" if area.is_log else "Evidence (−log10 p)"
+    axes = {
+        "x": alt.X("_x:Q", title=frames.axis_title(frame, x), scale=x_scale, axis=x_axis),
+        "y": alt.Y("_y:Q", title=y_title, scale=alt.Scale(domain=area.y, nice=False, **y_scale), axis=y_axis),
+    }
+    color = alt.value(COLORS[0]) if area.is_log else holds_color(COLORS[0], _GRAY)
+    circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
+    circles = circles.encode(**axes, color=color, tooltip=word_first_tooltips(frame, frames.WORD))
+    if not panel:
+        circles = circles.add_params(alt.selection_point(name="picked", fields=["_text"], on="click", empty=False))
+    pixels = area.pixels(points)
+    # words far to the right and high up have the first choice of places
+    merit = pixels["x"] / area.width - 0.5 * pixels["y"] / area.height
+    best = merit[points["_found"]].nlargest(4 * labels).index
+    ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
+    size = float(area.width), float(area.height)
+    placed = chart.place_labels(ranked, places, size, radius=2.5, obstacles=pixels.to_numpy())
+    texts = chart.label_marks(placed.head(labels), color="#222222").encode(**axes)
+    return alt.layer(circles, texts, width=area.width, height=area.height, title=panel or alt.Undefined)
+
+
+class Explained(Protocol):
+    """What `explanation` draws: a `laplex.inference.Explanation`."""
+
+    @property
+    def word(self) -> str: ...
+    @property
+    def values(self) -> tuple[str, str]: ...
+    @property
+    def total(self) -> float: ...
+    @property
+    def context(self) -> pd.DataFrame: ...
+
+
+def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (), width: int = 230) -> Chart:
+    """Draw what the difference of a word between two groups is made of: context words, one group left, one right.
+
+    A bar is the share that a context word has in the whole difference, with its interval. The surest words of each
+    group are drawn, in the order of their shares; those whose interval reaches zero are lighter.
+
+    Args:
+        found: What `explain` gives.
+        top: The number of context words of each group.
+        exclude: Context words that are left out, such as function words.
+        width: The width of each side in pixels.
+
+    Returns:
+        A Chart.
+
+    Example:
+
+        lx.plots.explanation(fitted.explain("war", "party"))
+    """
+    top = check_int("top", top)
+    table = frames.as_frame(found.context)
+    table = table[~table["word"].isin(list(exclude)) & (table["contribution"] > 0)]
+    surest = table.sort_values("lower", ascending=False, kind="stable")
+    sides = [surest[surest["value"] == value].head(top) for value in found.values]
+    if not sum(map(len, sides)):
+        raise InputError(f'no context word makes a difference of "{found.word}": there is nothing to draw')
+    share = 100 / found.total if found.total > 0 else 1.0
+    title = "Share of the difference, %" if found.total > 0 else "Contribution"
+    scaled = [
+        side.assign(**{name: share * side[name] for name in ("contribution", "lower", "upper")}) for side in sides
+    ]
+    drawn = pd.concat(scaled)
+    domain = chart.axis_domain(drawn[["contribution", "lower", "upper"]].to_numpy(np.float64), zero=True)
+    rows = max(map(len, sides))
+    panels = [
+        _contributions(side.sort_values("contribution", ascending=False), number, found.values[number], domain, title)
+        for number, side in enumerate(scaled)
+        if len(side)
+    ]
+    panels = [panel.properties(width=width, height=_BAR_PIXELS * rows) for panel in panels]
+    return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True))
+
+
+def _contributions(side: pd.DataFrame, number: int, value: str, domain: list[float], title: str) -> Any:
+    """The context words of one group; the bars of the first grow to the left."""
+    is_left = number == 0
+    data = side.assign(_sure=side["lower"] > 0)
+    scale = alt.Scale(domain=domain, nice=False, reverse=is_left)
+    orient = "right" if is_left else "left"
+    rows = alt.Axis(ticks=False, domain=domain[0] == 0, orient=orient, labelPadding=6, labelLimit=240)
+    tips = [("word", "Context word", None), ("contribution", title, ".3~g"), ("lower", "Lower", ".3~g")]
+    tips += [
+        ("upper", "Upper", ".3~g"),
+        ("uses", f"Near the word, {value}", ","),
+        ("uses_other", "On the other side", ","),
+    ]
+    base = alt.Chart(records(data)).encode(
+        y=alt.Y("word:N", sort=None, title=None, scale=alt.Scale(domain=data["word"].tolist()), axis=rows),
+        tooltip=[chart.tooltip(field, chart.escape_title(name), form) for field, name, form in tips],
+    )
+    across = alt.X("contribution:Q", title=title, scale=scale, axis=alt.Axis(**chart.VALUE_AXIS, labelFlush=False))
+    fill = alt.condition("datum._sure", alt.value(_LIGHT[number]), alt.value(_PALE[number]))
+    ink = alt.condition("datum._sure", alt.value("#000000"), alt.value("#8c8c8c"))
+    ends = {"x": alt.X("lower:Q"), "x2": alt.X2(field="upper")}
+    label = alt.Title(chart.escape_title(value), anchor="end" if is_left else "start", frame="bounds")
+    return alt.layer(
+        base.mark_bar(height=12).encode(x=across, color=fill),
+        base.mark_rule(strokeWidth=1.3).encode(color=ink, **ends),
+        title=label,
+    )
