@@ -29,7 +29,7 @@ from results import record
 from scipy import stats
 
 import laplex as lx
-from laplex.inference import contrast, scores
+from laplex.inference import scores
 from laplex.inference.units import Options, gather
 
 TEXT = """p as `contrast` gives it, against permutations of whole units that are counted without any shortcut
@@ -115,14 +115,10 @@ def ask(question: Question, folder: Path, dimensions: int, each: int) -> pd.Data
     inside = [np.flatnonzero((counts >= a) & (counts < b)) for a, b in zip(question.bands, question.bands[1:])]
     ids = np.concatenate([random.permutation(band)[:each] for band in inside])
     names = [tokens.vocabularies[0].words[i] for i in ids]
-    options = {
-        "cluster": question.unit or "documents",
-        "tokens": tokens,
-        "quiet": True,
-        "min_clusters": LEAST_UNITS,
-        "min_count": 1,
-    }
-    default = contrast(free, question.column, words=names, pooled=free, **options).set_index("word")["p"]
+    asked = free.inference(
+        unit=question.unit or "documents", min_units=LEAST_UNITS, min_count=1, tokens=tokens, quiet=True
+    )
+    default = asked.contrast(question.column, names).set_index("word")["p"]
     scores.MAX_UNIT_ROWS = 10**9  # every unit has a row
     units = gather(tokens, question.column, question.unit, 0, {})
     text = scores.ScorePass(tokens, units, free, ids.tolist(), 0, Options(quiet=True))

@@ -2,10 +2,9 @@
 
     python benchmarks/answering.py --data DATA [--words 1000] [--repeats 3] [--variational]
 
-The text is all press releases of the Senate by party, with 100 dimensions and two threads. The label-free contexts are
-fitted beforehand.
+The text is all press releases of the Senate by party, with 100 dimensions and two threads.
 
-frequent     `contrast("party", cluster="senator", interval=0.9)` of the most frequent words
+frequent     `contrast("party", words)` of the most frequent words, by senator
 spread       the same for an equal number of words over all frequencies
 posterior    `posterior(words)` of one in twenty of the spread words, with their covariances
 variational  an epoch of `inference="variational"`, and its held-out likelihood at the end (--variational)
@@ -53,16 +52,18 @@ def run(arguments: argparse.Namespace) -> None:
     corpus = lx.read(arguments.data / "senate-press.parquet", metadata=["party", "senator"])
     tokens = lx.Tokens.of(corpus, min_count=20)
     model = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 100.0), dimensions=100)
-    fitted = lx.fit(model, tokens, threads=2)
+    fitted = lx.fit(model, tokens, threads=2, tests=False)
     epoch = epoch_of(fitted, tokens)
     print(f"{tokens!r}\nan epoch: {epoch:.1f} s", flush=True)
     words = tokens.vocabularies[0].words
     spread = [words[i] for i in np.linspace(0, len(words) - 1, arguments.words).astype(int)]
 
-    def contrast(words: list[str]) -> Any:
-        return fitted.contrast("party", words=words, cluster="senator", interval=0.9, tokens=tokens)
+    asked = fitted.inference(unit="senator", tokens=tokens)
 
-    contrast(list(words[:10]))  # fits the label-free contexts and compiles the kernels
+    def contrast(words: list[str]) -> Any:
+        return asked.contrast("party", words)
+
+    contrast(list(words[:10]))  # compiles the kernels
     questions: dict[str, Callable[[], Any]] = {
         "frequent": lambda: contrast(list(words[: arguments.words])),
         "spread": lambda: contrast(spread),
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
         seconds = statistics.median(times)
         print(f"{name}: {len(answers[0]):,} words{tested}, {seconds:.1f} s, {seconds / epoch:.1f} epochs", flush=True)
     if arguments.variational:
-        variational = lx.fit(model, tokens, threads=2, inference="variational")
+        variational = lx.fit(model, tokens, threads=2, inference="variational", tests=False)
         slow = epoch_of(variational, tokens)
         print(f"variational: an epoch of {slow:.1f} s, {slow / epoch:.1f} epochs")
         for name, model_fitted in (("map", fitted), ("variational", variational)):

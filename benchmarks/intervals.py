@@ -63,7 +63,7 @@ def splits(trial: Trial, times: int, seed: int) -> Iterator[NDArray[np.int32]]:
 
 
 def intervals_of(fitted: lx.Embeddings, words: list[int], cluster: str, tokens: lx.Tokens) -> CosineIntervals:
-    text = CosineIntervals(fitted, Options(cluster, 0.9, FEWEST, min_count=20, tokens=tokens, quiet=True))
+    text = CosineIntervals(fitted, Options(unit=cluster, min_units=FEWEST, min_count=20, tokens=tokens, quiet=True))
     text.read(words)
     return text
 

@@ -65,7 +65,7 @@ def compare(
     for mean in ("mean", "weighted mean"):
         table[f"similarity, {mean}"] = rated[rated["set"] == mean].set_index("model")["spearman"]
     if columns:
-        top = {run: set(fitted.contrast("party", TOP, min_count=100)["word"]) for run, fitted in models.items()}
+        top = {run: most_different(fitted) for run, fitted in models.items()}
         table[f"of the top {TOP}"] = {run: len(words & top[next(iter(top))]) for run, words in top.items()}
     table["MB sent by rank 0"] = {
         run: float(fitted.history["sent"].iloc[-1]) / 1e6 if "sent" in fitted.history else 0.0
@@ -73,6 +73,12 @@ def compare(
     }
     table["seconds"] = seconds
     return table
+
+
+def most_different(fitted: lx.Embeddings) -> set[str]:
+    """The words that are used 100 times by each party and whose vectors are farthest apart."""
+    frame = fitted.contrast("party", test=False)
+    return set(frame[frame[["uses", "uses_against"]].min(axis=1) >= 100]["word"].head(TOP))
 
 
 def main() -> None:

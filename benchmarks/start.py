@@ -7,7 +7,7 @@ fit     held-out log likelihood a token, word similarity (mean Spearman correlat
         pairs, over slices) and seconds of one core, for press releases by party, addresses by period and speeches by
         family; for press releases also the average precision of planted differences (experiments/planting.py),
         Euclidean and by cosine
-tests   p of `contrast(..., cluster="senator")` with the contexts that a fit has kept, compared with those of complete
+tests   p of `contrast("party")` by senator with the contexts that a fit has kept, compared with those of complete
         label-free fits: rank correlation of log p, share rejected at 5%, and planted words found
 
 Each row is a mean over seeds; "±" is the standard error of the difference to the first number of epochs without slices,
@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 import laplex as lx
-from laplex.inference import contrast
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from planting import Planted, average_precision, plant
@@ -81,11 +80,8 @@ def similarity(fitted: lx.Embeddings, sets: Path) -> float:
 def precisions(fitted: lx.Embeddings, planted: Planted) -> list[float]:
     """The average precision of planted words, by Euclidean distance and by cosine."""
     words = [fitted.words()[i] for i in planted.candidates]
-    found = []
-    for measure in ("euclidean", "cosine"):
-        frame = fitted.contrast("party", words=words, measure=measure).set_index("word")  # type: ignore[arg-type]
-        found.append(average_precision(frame["distance"].reindex(words).to_numpy(np.float64), planted.changed))
-    return found
+    frame = fitted.contrast("party", words, test=False).set_index("word").reindex(words)
+    return [average_precision(frame[name].to_numpy(np.float64), planted.changed) for name in ("distance", "cosine")]
 
 
 def compare_fits(name: str, text: Text, likelihood: str, arguments: argparse.Namespace) -> pd.DataFrame:
@@ -95,7 +91,7 @@ def compare_fits(name: str, text: Text, likelihood: str, arguments: argparse.Nam
     for seed in arguments.seeds:
         planted = plant(text.tokens, "party", "senator", SHARE, WORDS, seed) if name == "senate" else None
         for number in arguments.pooled:
-            options = {"epochs": arguments.epochs, "seed": seed, "threads": 1, "engine": "cpu"}
+            options = {"epochs": arguments.epochs, "seed": seed, "threads": 1, "engine": "cpu", "tests": False}
             options |= {"pooled_epochs": number, "quiet": True}
             started = time.process_time()
             fitted = lx.fit(model, text.tokens, holdout=0.03, **options)
@@ -115,9 +111,8 @@ def compare_fits(name: str, text: Text, likelihood: str, arguments: argparse.Nam
     return pd.DataFrame(rows)
 
 
-def log_p(fitted: lx.Embeddings, free: lx.Embeddings, tokens: lx.Tokens, words: list[str]) -> Floats:
-    options = {"cluster": "senator", "words": words, "tokens": tokens, "quiet": True, "pooled": free}
-    frame = contrast(fitted, "party", **options).set_index("word")  # type: ignore[arg-type]
+def log_p(free: lx.Embeddings, tokens: lx.Tokens, words: list[str]) -> Floats:
+    frame = free.inference(unit="senator", tokens=tokens, quiet=True).contrast("party", words).set_index("word")
     return np.log(np.maximum(frame["p"].reindex(words).to_numpy(np.float64), 1e-300))
 
 
@@ -125,7 +120,7 @@ def compare_tests(text: Text, likelihood: str, arguments: argparse.Namespace) ->
     """Complete label-free fits, and contexts of the first epochs: how well each agrees with the complete ones."""
     plain = lx.Model(likelihood=likelihood, dimensions=arguments.dimensions)  # type: ignore[arg-type]
     varied = lx.Model(["party"], lx.Ridge(1.0) + text.prior, likelihood, dimensions=arguments.dimensions)
-    options = {"epochs": arguments.epochs, "threads": 1, "engine": "cpu", "quiet": True}
+    options = {"epochs": arguments.epochs, "threads": 1, "engine": "cpu", "tests": False, "quiet": True}
     counts = text.tokens.vocabularies[0].counts
     chosen = np.random.default_rng(0).permutation(np.flatnonzero(counts >= MIN_COUNT))[: arguments.words]
     words = [text.tokens.vocabularies[0].words[i] for i in chosen]
@@ -133,7 +128,6 @@ def compare_tests(text: Text, likelihood: str, arguments: argparse.Namespace) ->
     for seed in arguments.seeds:
         planted = plant(text.tokens, "party", "senator", SHARE, WORDS, seed)
         names = [text.tokens.vocabularies[0].words[i] for i in planted.candidates]
-        base = [lx.fit(varied, tokens, seed=seed, **options) for tokens in (text.tokens, planted.tokens)]
         for number in ["complete", *arguments.pooled]:
             if number == 0:
                 continue
@@ -143,9 +137,9 @@ def compare_tests(text: Text, likelihood: str, arguments: argparse.Namespace) ->
                     free.append(lx.fit(plain, tokens, seed=seed, holdout=0.0, **options))
                 else:
                     free.append(lx.inference.pooled(lx.fit(varied, tokens, seed=seed, pooled_epochs=number, **options)))
-            p = np.nan_to_num(log_p(base[1], free[1], planted.tokens, names))
+            p = np.nan_to_num(log_p(free[1], planted.tokens, names))
             power = float((p[planted.changed] < np.log(0.05)).mean())
-            real = log_p(base[0], free[0], text.tokens, words)
+            real = log_p(free[0], text.tokens, words)
             found.setdefault(str(number), []).append((real, power, average_precision(-p, planted.changed)))
     rows = []
     for name, results in found.items():

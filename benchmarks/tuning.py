@@ -48,7 +48,7 @@ def model(strength: float) -> lx.Model:
 def cost(tokens: lx.Tokens, epochs: int, threads: int, whole: bool) -> None:
     options = {"epochs": epochs, "threads": threads, "holdout": holdout_of(tokens)}
     wall, busy = time.perf_counter(), time.process_time()
-    lx.fit(model(100.0), tokens, quiet=True, **options)
+    lx.fit(model(100.0), tokens, tests=False, quiet=True, **options)
     one = time.perf_counter() - wall, time.process_time() - busy
     print(f"one fit: {one[0]:.1f} s, {one[1]:.1f} s of processors, {epochs} epochs", flush=True)
     wall, busy = time.perf_counter(), time.process_time()
@@ -60,7 +60,7 @@ def cost(tokens: lx.Tokens, epochs: int, threads: int, whole: bool) -> None:
     ratios = six[0] / one[0], six[1] / one[1], epochs_read / epochs
     print("times one fit: {:.2f} by the clock, {:.2f} by processors, {:.2f} by epochs".format(*ratios), flush=True)
     for strength in GRID if whole else []:
-        fitted = lx.fit(model(strength), tokens, quiet=True, **options)
+        fitted = lx.fit(model(strength), tokens, tests=False, quiet=True, **options)
         print(f"{strength:g}: {fitted.history['held_out'].round(4).tolist()}", flush=True)
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--whole", action="store_true")
     arguments = parser.parse_args()
     tokens = read(arguments.data, arguments.share)
-    lx.fit(model(1.0), read(arguments.data, 0.002), quiet=True, epochs=1, threads=1)  # compiles
+    lx.fit(model(1.0), read(arguments.data, 0.002), tests=False, quiet=True, epochs=1, threads=1)  # compiles
     if arguments.part == "cost":
         cost(tokens, arguments.epochs, arguments.threads, arguments.whole)
     else:

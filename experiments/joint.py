@@ -20,6 +20,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ import laplex as lx
 GROUPS = ("ALDE", "ECR_UEN", "EPP", "GREENS", "GUE", "S&D")
 PAIR = ("EPP", "S&D")
 LANGUAGES = {"en": "english", "it": "italian"}
+SEPARATOR = " – "  # between the names of two groups
 DAYS_PER_HELD_OUT_DAY = 10  # in each language
 
 
@@ -118,17 +120,10 @@ def concepts(
     tests = {}
     for language, words in (("en", translations.right), ("it", translations.left)):
         vocabulary = fitted.rows.vocabularies[fitted.language(language)]
-        frame = fitted.contrast(
-            "family",
-            words=[word for word in dict.fromkeys(words) if word in vocabulary],
-            values=groups,
-            joint=len(groups) > 2,
-            rank="evidence",
-            cluster="speaker",
-            min_clusters=scale.clusters,
-            language=language,
-            tokens=tokens,
-        )
+        asked = fitted.inference(unit="speaker", min_units=scale.clusters, language=language, tokens=tokens)
+        chosen = [word for word in dict.fromkeys(words) if word in vocabulary]
+        frame = asked.contrast("family", chosen, values=groups, against="joint" if len(groups) > 2 else None)
+        frame["n"] = frame["uses"] + frame["uses_against"]
         tests[language] = frame.dropna(subset="p").set_index("word")[["estimate", "lower", "upper", "p", "n"]]
     rows = []
     for italian, english in zip(translations.left, translations.right, strict=True):
@@ -161,7 +156,7 @@ def run(report: Report, folder: Path, scale: Scale) -> None:
     report.settings["strengths"] = strengths
     models: dict[str, lx.Embeddings] = {}
     for name, prior in priors(translations, strengths):
-        models[name] = lx.fit(model(prior, scale), tokens, epochs=scale.epochs, holdout=0.0)
+        models[name] = lx.fit(model(prior, scale), tokens, epochs=scale.epochs, holdout=0.0, tests=False)
     likelihood = lx.evaluation.held_out(models, held_out, subsample=1e-3)
     report.table("likelihood", likelihood, "Log likelihood per token of held-out days", digits=4)
     fitted = models["all edges"]
@@ -183,17 +178,24 @@ def widest(fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scal
     tests = []
     for language, column in LANGUAGES.items():
         words = divided[column].tolist()
-        pairs = fitted.contrast(
-            "family",
-            words=words,
-            values=scale.groups,
-            cluster="speaker",
-            min_clusters=scale.clusters,
-            language=language,
-            tokens=tokens,
-        )
-        tests.append(pairs.pivot(index="word", columns="family", values="p").loc[words].reset_index(drop=True))
+        asked = fitted.inference(unit="speaker", min_units=scale.clusters, language=language, tokens=tokens)
+        pairs = asked.contrast("family", words, values=scale.groups, against="pairs")
+        pairs["pair"] = pairs["value"] + SEPARATOR + pairs["against"]
+        tests.append(pairs.pivot(index="word", columns="pair", values="p").loc[words].reset_index(drop=True))
     return pd.concat(tests).groupby(level=0).max().idxmin(axis=1).tolist()
+
+
+def pair_over_years(asked: Any, word: str, pair: str, tokens: lx.Tokens) -> pd.DataFrame:
+    """How different a word is between two groups in each year that has both."""
+    frames = []
+    for year in tokens.values("year"):
+        try:
+            frame = asked.contrast("family", word, values=pair.split(SEPARATOR), at={"year": year})
+        except lx.InputError:  # one of the groups says nothing
+            continue
+        frame.insert(1, "year", year)
+        frames.append(frame)
+    return pd.concat(frames)
 
 
 def over_time(report: Report, fitted: lx.Embeddings, divided: pd.DataFrame, tokens: lx.Tokens, scale: Scale) -> None:
@@ -201,18 +203,14 @@ def over_time(report: Report, fitted: lx.Embeddings, divided: pd.DataFrame, toke
     pairs = widest(fitted, divided, tokens, scale)
     for language, column in LANGUAGES.items():
         words = divided[column].tolist()
-        gap = fitted.distance(
-            words,
-            "family",
-            "year",
-            cluster="speaker",
-            interval=0.9,
-            min_clusters=max(2, scale.clusters // 2),  # a year has fewer speakers
+        asked = fitted.inference(
+            unit="speaker",
+            min_units=max(2, scale.clusters // 2),  # a year has fewer speakers
             min_count=50,
             language=language,
             tokens=tokens,
         )
-        gap = gap[gap["family"] == gap["word"].map(dict(zip(words, pairs, strict=True)))]
+        gap = pd.concat([pair_over_years(asked, *question, tokens) for question in zip(words, pairs, strict=True)])
         frames.append(gap.assign(language=language))
         if gap["estimate"].notna().any():
             report.chart(f"time-{language}", lx.plots.lines(gap))

@@ -74,42 +74,38 @@ def tables(report: Report, tokens: lx.Tokens, scale: Scale) -> None:
     prior = lx.Ridge(1.0) + lx.Groups("party", 100.0)
     chain = prior + lx.Chain("period", 100.0)
     columns = ("party", "period")
+    training = lx.Training(epochs=scale.epochs)
     by_party, by_both = (
         {
-            "graph prior": lx.fit(
-                lx.Model(vary, chosen_prior, dimensions=scale.dimensions), tokens, epochs=scale.epochs
-            ),
-            "no graph": lx.fit(lx.Model(vary, lx.Ridge(1.0), dimensions=scale.dimensions), tokens, epochs=scale.epochs),
+            name: lx.fit(lx.Model(vary, chosen, dimensions=scale.dimensions), tokens, training, tests=False)
+            for name, chosen in (("graph prior", graph), ("no graph", lx.Ridge(1.0)))
         }
-        for vary, chosen_prior in ((columns[:1], prior), (columns, chain))
+        for vary, graph in ((columns[:1], prior), (columns, chain))
     )
-    options = {"cluster": "senator", "min_clusters": scale.clusters, "interval": 0.9, "top": scale.top}
-    evidence = by_party["graph prior"].contrast("party", rank="evidence", **options)
-    estimate = by_party["graph prior"].contrast("party", rank="distance", **options)
-    lists = {name: fitted.contrast("party", scale.top)["word"].tolist() for name, fitted in by_party.items()}
+    found = by_party["graph prior"].inference(unit="senator", min_units=scale.clusters).contrast("party")
+    estimate = found.sort_values(["lower", "estimate"], ascending=False).head(scale.top)
+    evidence = found.sort_values(["p", "lower"], ascending=[True, False]).head(scale.top).reset_index(drop=True)
+    lists = {
+        name: fitted.contrast("party", test=False)["word"].head(scale.top).tolist() for name, fitted in by_party.items()
+    }
     lists |= {"largest distance without noise": estimate["word"].tolist(), "most evidence": evidence["word"].tolist()}
     report.table("by-party", pd.DataFrame(lists), "Most different words by party (Table 2)")
     report.table("evidence", evidence, "Words with most evidence, by senator, 90% intervals")
     report.chart("evidence", lx.plots.bars(evidence))
     for name, fitted in by_both.items():
-        differences = fitted.contrast("party", 10, each=True)
-        words = {period: part.head(10)["word"].tolist() for period, part in differences.groupby("period")}
+        words = {
+            period: fitted.contrast("party", at={"period": period}, test=False)["word"].head(10)
+            for period in fitted.values("period")
+        }
         title = f"Most different words by party in each half-year, {name} (Tables 3 and 4)"
         report.table(f"by-half-year-{name.replace(' ', '-')}", pd.DataFrame(words), title)
     known = tokens.vocabularies[0]
     words = [word for word in WORDS if word in known] or evidence["word"].head(3).tolist()
-    gap = by_both["graph prior"].distance(
-        words,
-        "party",
-        "period",
-        cluster="senator",
-        min_clusters=scale.clusters,
-        min_count=scale.min_word_count,
-        interval=0.9,
-    )
+    options = {"unit": "senator", "min_units": scale.clusters, "min_count": scale.min_word_count}
+    gap = by_both["graph prior"].inference(**options).distance(words, "party", "period")
     report.table("over-time", gap, "Distance between the parties over time, without noise, 90% intervals (Figure 1)")
     report.chart("over-time", lx.plots.lines(gap))
-    plain = by_both["graph prior"].distance(words, "party", "period")
+    plain = by_both["graph prior"].distance(words, "party", "period", test=False)
     report.chart("over-time-plain", lx.plots.lines(plain))
 
 
@@ -125,12 +121,13 @@ def scores(planted: Planted, scale: Scale, seed: int, threads: int) -> Iterator[
     tokens = planted.tokens
     names = [tokens.vocabularies[0].words[i] for i in planted.candidates]
     for name, model in models(scale):
-        fitted = lx.fit(model, tokens, epochs=scale.epochs, seed=seed, threads=threads, quiet=True)
-        for measure in ("euclidean", "cosine"):
-            frame = fitted.contrast("party", words=names, measure=measure)  # type: ignore[arg-type]
-            yield f"{name}, {measure}", frame.set_index("word")["distance"].reindex(names).to_numpy(np.float64)
-    options = {"cluster": "senator", "min_clusters": 2, "min_count": 1, "tokens": tokens, "words": names}
-    frame = fitted.contrast("party", rank="evidence", **options).set_index("word").reindex(names)  # type: ignore[arg-type]
+        training = lx.Training(epochs=scale.epochs, seed=seed, threads=threads)
+        fitted = lx.fit(model, tokens, training, tests=False, quiet=True)
+        frame = fitted.contrast("party", names, test=False).set_index("word").reindex(names)
+        for measure, column in (("euclidean", "distance"), ("cosine", "cosine")):
+            yield f"{name}, {measure}", frame[column].to_numpy(np.float64)
+    asked = fitted.inference(unit="senator", min_units=2, min_count=1, tokens=tokens)
+    frame = asked.contrast("party", names).set_index("word").reindex(names)
     p = frame["p"].fillna(1.0).to_numpy(np.float64)
     yield "laplex, by evidence", -np.log(np.maximum(p, 1e-300))
     yield "laplex, distance without noise", frame["estimate"].fillna(0.0).to_numpy(np.float64)

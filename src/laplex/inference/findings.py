@@ -26,11 +26,13 @@ from laplex.inference.units import Floats, Ints, Options
 from laplex.runtime import storage
 
 COLUMNS = ["word", "value", "against", "estimate", "lower", "upper", "p", "p_adjusted", "holds"]
+SIDES = ["value", "against"]
 COUNTS = ["uses", "uses_against", "units", "units_against"]
 COLUMNS += [*COUNTS, "context", "context_against", "permutations"]
 NUMBERS = ["square", "variance", "direction_variance", "freedom", "p", "permutations", *COUNTS]
 TEXTS = ["word", "value", "against", "context", "context_against"]
 EXPLAINED = 200  # words of a comparison for which typical context words are found, those that come first
+MAX_COUNT = 2**53  # beyond which a stored number is no count
 CONTEXT_WORDS = 4  # that are shown for each side
 
 
@@ -93,6 +95,19 @@ class Findings:
         frame = frame.sort_values(["holds", "lower", "estimate", "word"], ascending=[False, False, False, True])
         return frame[COLUMNS].reset_index(drop=True)
 
+    def incomplete(self, words: Sequence[str]) -> list[str]:
+        """The words that have no row in some comparison."""
+        rows, comparisons = self.frame["word"].value_counts(), len(self.frame[SIDES].drop_duplicates())
+        return [word for word in words if rows.get(word, 0) < comparisons]
+
+    def rows_without_counts(self, words: Sequence[str]) -> pd.DataFrame:
+        """Rows without numbers for the comparisons in which words have none."""
+        rows = pd.DataFrame({"word": list(words)}).merge(self.frame[SIDES].drop_duplicates(), how="cross")
+        known = pd.MultiIndex.from_frame(self.frame[["word", *SIDES]])
+        rows = rows[~pd.MultiIndex.from_frame(rows).isin(known)]
+        rows = rows.assign(context="", context_against="", permutations=0).reindex(columns=self.frame.columns)
+        return rows.astype(dict.fromkeys(["permutations", *COUNTS], "Int64"))
+
     def arrays(self) -> dict[str, Any]:
         """As arrays, to be stored with a model."""
         arrays: dict[str, Any] = {"numbers": self.frame[NUMBERS].to_numpy(np.float64)}
@@ -103,19 +118,29 @@ class Findings:
     @classmethod
     def load(cls, arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> Findings:
         """From arrays; StorageError if they do not fit together."""
-        numbers = arrays.get("numbers")
-        if numbers is None or numbers.ndim != 2 or numbers.shape[1] != len(NUMBERS) or numbers.dtype != np.float64:
-            raise StorageError("the stored tests are damaged")
-        if not np.isfinite(numbers).all() or not {"units", "untested", "unit"} <= facts.keys():
-            raise StorageError("the stored tests are damaged")
+        try:
+            texts = {name: storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"]) for name in TEXTS}
+            "".join(text for column in texts.values() for text in column).encode()  # ValueError for half a character
+            numbers = arrays["numbers"]
+        except (KeyError, ValueError, TypeError) as error:
+            raise StorageError(f"the stored tests are damaged: {error}") from None
+        if numbers.dtype != np.float64 or numbers.ndim != 2 or numbers.shape[1] != len(NUMBERS):
+            raise StorageError("the stored tests are damaged: their numbers")
         frame = pd.DataFrame(np.array(numbers), columns=NUMBERS)
-        frame = frame.astype(dict.fromkeys(["permutations", *COUNTS], np.int64))
-        for name in TEXTS:
-            texts = storage.unpack(arrays[f"{name}/text"], arrays[f"{name}/starts"])
-            if len(texts) != len(frame):
-                raise StorageError("the stored tests are damaged")
-            frame[name] = texts
-        return cls(frame, dict(facts))
+        counted = frame[["permutations", *COUNTS]].to_numpy()
+        if not np.isfinite(numbers).all() or not frame["p"].between(0, 1).all() or (abs(counted) > MAX_COUNT).any():
+            raise StorageError("the stored tests are damaged: their numbers")
+        if any(len(column) != len(frame) for column in texts.values()) or not _are_facts(facts):
+            raise StorageError("the stored tests are damaged: their words or facts")
+        return cls(frame.astype(dict.fromkeys(["permutations", *COUNTS], np.int64)).assign(**texts), dict(facts))
+
+
+def _are_facts(facts: Mapping[str, Any]) -> bool:
+    """Whether facts are of the types that `Findings.ask` gives them."""
+    numbers, names = ("units", "untested", "min_units", "min_count"), ("unit", "decided_by")
+    return all(isinstance(facts.get(name), int) for name in numbers) and all(
+        isinstance(facts.get(name), str | None) for name in names
+    )
 
 
 def holds(frame: pd.DataFrame, options: Options) -> pd.Series:

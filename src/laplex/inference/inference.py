@@ -21,7 +21,7 @@ from laplex.inference.comparisons import Comparison, comparisons, default_agains
 from laplex.inference.contexts import pooled
 from laplex.inference.cosines import CosineQuestions
 from laplex.inference.explanations import Explanation, explain, passages
-from laplex.inference.findings import COUNTS, Findings, holds
+from laplex.inference.findings import Findings, holds
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
 from laplex.inference.units import Options, check_unit, gather, warn_of_speakers
@@ -227,14 +227,17 @@ class Inference(CosineQuestions):
     def test_columns(self) -> None:
         """Test all words for each column that the vectors vary by, and keep the findings with the model.
 
-        Columns with an order are asked about drift, others about contrast.
+        Columns with an order are asked about drift, others about contrast; each language is, if there are several.
         """
-        for column in self.fitted.columns:
-            asked = Asked(self.question(column), column)
-            try:
-                self._keep(asked, self._test(asked, None))
-            except InputError as error:
-                say(f'no tests of "{column}": {error}', quiet=self.quiet)
+        several = len(self.fitted.languages) > 1 and self.language is None
+        for language in self.fitted.languages if several else [self.language]:
+            inference = replace(self, language=language)
+            for column in self.fitted.columns:
+                asked = Asked(self.question(column), column)
+                try:
+                    inference._keep(asked, inference._test(asked, None))
+                except InputError as error:
+                    say(f'no tests of "{column}"{f" in {language}" if several else ""}: {error}', quiet=self.quiet)
 
     def question(self, column: str) -> Literal["contrast", "drift"]:
         """What is asked first about a column that the vectors vary by: drift if it has an order and three values.
@@ -284,7 +287,7 @@ class Inference(CosineQuestions):
             found = self._test(asked, names)
             if names is None:
                 self._keep(asked, found)
-        elif names is not None and (missing := [name for name in names if name not in set(found.frame["word"])]):
+        elif names is not None and (missing := found.incomplete(names)):
             found = self._with_untested(asked, found, missing)
         warn_of_speakers(asked.column, found.facts.get("decided_by"))
         table = found.table(self, words=names, exclude=self.excluded())
@@ -297,10 +300,7 @@ class Inference(CosineQuestions):
         try:
             rows = replace(self, quiet=True)._test(asked, words).frame
         except InputError:
-            pairs = found.frame[["value", "against"]].drop_duplicates()
-            rows = pd.DataFrame({"word": list(words)}).merge(pairs, how="cross")
-            rows = rows.reindex(columns=found.frame.columns).fillna({"context": "", "context_against": ""})
-            rows = rows.astype(dict.fromkeys(["permutations", *COUNTS], "Int64")).fillna({"permutations": 0})
+            rows = found.rows_without_counts(words)
         return replace(found, frame=pd.concat([found.frame, rows[rows["p"].isna()]], ignore_index=True))
 
     def _names(self, words: str | Sequence[str]) -> list[str]:
@@ -319,9 +319,9 @@ class Inference(CosineQuestions):
 
     def _test(self, asked: Asked, words: Sequence[str] | None) -> Findings:
         """Read the text, and test the words, or all that are frequent enough."""
-        fitted, column = self.fitted, asked.column
+        fitted, column, language = self.fitted, asked.column, self.fitted.language(self.language)
         try:
-            tokens, language = tokens_of(fitted, self.tokens), fitted.language(self.language)
+            tokens = tokens_of(fitted, self.tokens)
         except InputError as error:
             raise InputError(f"{error}; test=False (--no-test) compares the fitted vectors alone") from None
         options = self.with_unit(tokens, [column])
