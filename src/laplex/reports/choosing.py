@@ -33,7 +33,11 @@ def function_words(fitted: Embeddings, language: str | None = None) -> frozenset
 def is_content_word(fitted: Embeddings, words: pd.Series, language: str | None = None) -> pd.Series:
     """Which words are neither function words nor numbers nor shorter than three letters."""
     texts = words.astype(str)
-    return (texts.str.len() > 2) & texts.map(str.isalpha).astype(bool) & ~texts.isin(list(function_words(fitted, language)))
+    return (
+        (texts.str.len() > 2)
+        & texts.map(str.isalpha).astype(bool)
+        & ~texts.isin(list(function_words(fitted, language)))
+    )
 
 
 def compared_columns(fitted: Embeddings) -> list[str]:

@@ -6,6 +6,8 @@ The sentences are plain text, which has to be escaped in HTML and Markdown.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -54,6 +56,28 @@ def describe_comparison(question: str, value: str, against: str) -> str:
     if (value, against) == ("any", "others"):
         return "any value against the others"
     return f"{value} against {describe_sides(question, value, against)[1]}"
+
+
+def describe_finding(question: str, row: Mapping[Any, Any]) -> str:
+    """A row of a table of findings, or of bare distances, in sentences."""
+    value, against = str(row["value"]), str(row["against"])
+    one, two = describe_sides(question, value, against)
+    if "distance" in row:
+        return (
+            f"Distance {row['distance']:.3f}; {row['uses']:,} uses ({value}) and {row['uses_against']:,} ({against})."
+        )
+    if pd.isna(row["p"]):
+        return "Not tested: it has too few uses, or too few units use it."
+    p = describe_p(row["p"], row["permutations"])
+    p = p if p.startswith("<") else f"= {p}"
+    verdict = "holds" if row["holds"] else "not shown to hold"
+    text = f"Difference {row['estimate']:.2f} ({row['lower']:.2f} to {row['upper']:.2f}), p {p}, adjusted "
+    text += f"{row['p_adjusted']:.2g}: {verdict}. {row['uses']:,} uses by {row['units']:,} units ({one}), "
+    text += f"{row['uses_against']:,} by {row['units_against']:,} ({two})."
+    sides = [
+        f"{context} ({side})" for side, context in ((one, row["context"]), (two, row["context_against"])) if context
+    ]
+    return text + (f" Used with {'; '.join(sides)}." if sides else "")
 
 
 def slice_names(fitted: Embeddings) -> list[str]:

@@ -130,7 +130,7 @@ def passages_by_side(found: Any) -> dict[str, list[dict[str, str]]]:
     return sides
 
 
-def passage(row: Mapping[str, Any], columns: list[str]) -> dict[str, str]:
+def passage(row: Mapping[Any, Any], columns: list[str]) -> dict[str, str]:
     """A passage as a page shows it."""
     parts = {name: " ".join(str(row[name]).split()) for name in ("before", "word", "after")}
     # a space within the text is kept, also where the text is split
