@@ -16,6 +16,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import quote
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
+from laplex.plots.frames import name_of_side
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
 NO_BREAK = "\xa0"  # a space at which no line ends
@@ -42,7 +43,7 @@ def describe_sides(question: str, value: str, against: str) -> tuple[str, str]:
     """
     if question == "drift":
         return "earlier", "later"
-    return value, "the rest" if against == "rest" else against
+    return value, name_of_side(against)
 
 
 def describe_comparison(question: str, value: str, against: str) -> str:

@@ -19,6 +19,7 @@ from laplex.text.tokens import Tokens
 
 TABLE_ROWS = 500
 BARS = 20
+LABELS = 16  # of words in the chart of all words
 CHOSEN = "explained"  # the key of the word that is looked into
 MAX_VALUES_IN_PAIRS = 12
 REST, PAIRS, JOINT = "each with the rest", "in pairs", "all jointly"
@@ -189,7 +190,7 @@ class _Page:
         with left:
             showing.chart(plots.bars(frame.head(BARS), panels=[], width=280), "The words that come first")
         with right:
-            chart = plots.volcano(frame, width=560, height=380)
+            chart = plots.volcano(frame, labels=LABELS, width=560, height=380)
             showing.chart(chart, "Difference against evidence", key="volcano", pick=pick)
 
 
