@@ -60,6 +60,15 @@ def with_comparisons(frame: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
+def name_of_side(value: str) -> str:
+    """A side of a comparison in words.
+
+    >>> name_of_side("rest"), name_of_side("D")
+    ('the rest', 'D')
+    """
+    return "the rest" if value == REST else value
+
+
 def holding(frame: pd.DataFrame) -> pd.Series | None:
     """In words, which rows hold; None if the frame does not say, or all do."""
     if HOLDS not in frame.columns or frame[HOLDS].astype(bool).all():
@@ -184,7 +193,7 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
     kind, title = _measure(frame, measured)
     if kind in ("distance", "difference") and len(pairs) == 1 and len(pairs[0]) == 2:
         one, two = pairs[0]
-        title = f"{title} between {one} and {'the rest' if two == REST else two}"
+        title = f"{title} between {one} and {name_of_side(two)}"
     elif kind == "distance" and {"from", "to"} <= constant.keys():
         title = f"{title} from {constant['from']} to {constant['to']}"
     elif kind == "similarity":
