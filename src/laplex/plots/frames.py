@@ -88,7 +88,9 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
     if column is not None:
         check_column(frame, column, argument)
     else:
-        known = [name for name in MEASURES if name in frame.columns]
+        known = [
+            name for name in MEASURES if name in frame.columns and (name != "estimate" or frame[name].notna().any())
+        ]
         if interval_columns(frame) and "estimate" in known:  # which the interval is around
             known = ["estimate"]
         floats = [name for name in frame.columns if is_float_dtype(frame[name]) and name not in (LOWER, UPPER)]
@@ -105,8 +107,9 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
 
 
 def interval_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns with the ends of an interval, if the frame has both."""
-    return [LOWER, UPPER] if LOWER in frame.columns and UPPER in frame.columns else []
+    """The columns with the ends of an interval, if the frame has both, and any interval at all."""
+    has_both = LOWER in frame.columns and UPPER in frame.columns
+    return [LOWER, UPPER] if has_both and frame[LOWER].notna().any() else []
 
 
 def finite_values(frame: pd.DataFrame, measured: str) -> Floats:
