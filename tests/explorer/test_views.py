@@ -233,6 +233,17 @@ def test_bare_distances_are_named_so(saved, fitted, monkeypatch):
     assert shown["distance"].tolist() == pytest.approx(expected["distance"].tolist())
 
 
+def test_a_model_whose_findings_are_not_kept_offers_to_test(saved, fitted, tmp_path, monkeypatch):
+    model = lx.load(saved)
+    model.tests.clear()
+    model.save(tmp_path / "m.laplex")
+    app = look(tmp_path / "m.laplex", "contrast", monkeypatch)
+    assert "distance" in app.dataframe[0].value
+    app = app.toggle(key="test").set_value(True).run()
+    expected = fitted.inference(quiet=True).contrast("party")
+    assert app.dataframe[0].value["word"].tolist() == expected["word"].tolist()
+
+
 @pytest.mark.parametrize(("kind", "view"), [("groups", "contrast"), ("time", "change")])
 def test_vectors_without_tests_have_bare_distances(kind, view, tmp_path, monkeypatch):
     KINDS[kind].save(tmp_path / "m.laplex")

@@ -93,9 +93,10 @@ class _Page:
         with st.container(horizontal=True, vertical_alignment="center", key="switches"):
             function_words = st.toggle("Function words too", False, key="function_words", bind="query-params")
             bare = st.toggle("Bare distances, without a test", False, key="bare", bind="query-params")
+            may_test = bare or self._may_test()
         if function_words:
             self.shared["exclude"] = ()
-        if not bare:
+        if not bare and may_test:
             try:
                 answer = loading.find(self.fitted, self.question, self.column, shared=self.shared, **self.options)
             except InputError as error:
@@ -103,6 +104,15 @@ class _Page:
             else:
                 return self._show_findings(answer)
         return self._show_distances(function_words)
+
+    def _may_test(self) -> bool:
+        """Whether findings are kept, or what is asked was chosen; else a test is offered, since it may take minutes."""
+        kept = choosing.inference(self.fitted, self.language).question(self.column) == self.question
+        kept = kept and self.column in loading.stored_findings(self.fitted, self.language)
+        if kept or self.options or self.shared["unit"] or not isinstance(loading.text(self.fitted), Tokens):
+            return True
+        label = "Test all words (reads the text, which may take minutes)"
+        return bool(st.toggle(label, False, key="test", bind="query-params"))
 
     def _show_findings(self, answer: Answer) -> str | None:
         for warning in answer.warnings:
