@@ -317,12 +317,12 @@ def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
     word = fitted.words()[-1]
     assert fitted.count(word, at={"year": "2003", **where}) == 0
     for ask in (
-        lambda model: model.neighbors(word, min_uses=0, at=where),
-        lambda model: model.similarity(word, "0", at=where),
+        lambda model: model.inference(min_uses=0).neighbors(word, at=where, test=False),
+        lambda model: model.similarity(word, "0", at=where, test=False),
         lambda model: model.contrast("year", [word, "0"], values=["2000", "2006"], at=where, test=False),
         lambda model: model.distance([word, "0"], across="year", at=where, test=False),
         lambda model: model.drift("year", [word, "0"], at=where, test=False),
-        lambda model: model.trajectory(word, along="year", at=where),
+        lambda model: model.trajectory(word, along="year", at=where, test=False),
         lambda model: model.inference(min_uses=0).project([word, "1"], ("0", "2"), at=where, test=False),
         lambda model: model.to_frame(),
         lambda model: model.slices,
