@@ -336,13 +336,15 @@ def explore(
     lx.explore(model, port=port, browser=browser, wait=True, quiet=quiet)
 
 
-@command('laplex report speeches.laplex --words "health tax" --cluster speaker')
+@command('laplex report speeches.laplex --words "health tax" --unit speaker')
 def report(
     model: SavedModel,
     out: Annotated[Path, Option(help="The file to write; its name ends in .html.")] = Path("report.html"),
     words: Annotated[list[str] | None, Option(help="Words to describe one by one.")] = None,
     column: Annotated[str | None, Option(help="The column to compare. Default: all columns.")] = None,
-    cluster: Cluster = None,
+    unit: Annotated[
+        str | None, Option(help="The column of the sampled unit, such as the speaker. Default: that of the text.")
+    ] = None,
     language: Language = None,
     title: Annotated[str | None, Option(help="The title. Default: the name of the model.")] = None,
     quiet: Quiet = False,
@@ -351,7 +353,7 @@ def report(
     fitted = lx.load(model)
     title = title or model.resolve().stem
     chosen = [word for part in words or [] for word in re.split(r"[,;\s]+", part) if word] or None
-    lx.report(fitted, out, title=title, words=chosen, column=column, cluster=cluster, language=language, quiet=quiet)
+    lx.report(fitted, out, title=title, words=chosen, column=column, unit=unit, language=language, quiet=quiet)
     show(f"report written to {out}")
 
 
