@@ -29,16 +29,16 @@ LOOKS = {
 PAGES = {
     "overview": "",
     "word": "word?word=freedom",
-    "contrast": "contrast",
-    "change": "change",
+    "contrast": "contrast?explained=liberal",
+    "change": "change?explained=uniform",
     "dimensions": "dimensions",
     "map": "map?color=by+party&top=50",
     "languages": "languages?language=en&said=children",
 }
 # pages that take seconds, and variants of pages
 FURTHER = {
-    "word-intervals": "word?word=freedom&intervals=true&graph=true",
-    "contrast-tested": "contrast?test=true",
+    "word-along": "word?word=freedom&along=true&bare=true&graph=true",
+    "contrast-bare": "contrast?bare=true",
     "map-plain": "map",
     "map-poles": "map?color=between+two+poles",
     "map-time": "map?color=by+period&top=20",

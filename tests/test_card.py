@@ -6,6 +6,7 @@ import time
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import laplex as lx
@@ -103,6 +104,14 @@ def test_fitted_embeddings_show_how_they_were_fitted():
     pairs = dict(zip(texts[1::2], texts[2::2]))
     assert pairs["prior"] == repr(model.prior)
     assert pairs["training"] == f"2 epochs, held-out log likelihood {fitted.history['held_out'].iloc[-1]:.3f} a token"
+
+
+def test_an_explanation_shows_both_sides():
+    context = pd.DataFrame({"word": ["men", SCRIPT, "gold"], "value": ["D", "D", "R"]})
+    passages = pd.DataFrame({"value": ["D"], "before": ["in "], "word": ["uniform"], "after": [f", {IMAGE}"]})
+    texts = shown(lx.inference.Explanation("uniform", "party", ("D", "R"), 1.0, context, passages))
+    assert texts[0] == "“uniform” by party: D and R"
+    assert texts[-6:] == ["D", f"men, {SCRIPT}", "R", "gold", "D", f"… in uniform, {IMAGE} …"]
 
 
 def test_a_large_model_is_shown_at_once(tmp_path):

@@ -15,8 +15,8 @@ import laplex as lx
 from laplex import plots
 from laplex.errors import InputError
 from laplex.reports import choosing, describing
-from laplex.reports.findings import passage, sentence
-from laplex.reports.parts import inline_svg
+from laplex.reports.findings import FindingSections, passage, sentence
+from laplex.reports.parts import Drawings, inline_svg
 from laplex.reports.writing import Report, report
 from laplex.text.tokens import Slices
 
@@ -145,6 +145,14 @@ def test_without_the_text_the_findings_are_there_and_passages_are_not(fitted, tm
     assert sentence(fitted.inference(quiet=True).contrast("party").attrs["summary"]) in " ".join(Page(page).texts)
     assert "Not shown: the text of this model is needed" in page
     assert "<mark>" not in page
+
+
+def test_a_joint_test_has_no_sides(fitted):
+    tests = fitted.inference(quiet=True)
+    joint = tests.contrast("year", against="joint")
+    shown = FindingSections(tests, Drawings()).table("contrast", joint.head(3))
+    assert list(shown.columns) == ["word", "difference", "90% interval", "p", "adjusted", "holds", "uses"]
+    assert int(shown["uses"].iloc[0].replace(",", "")) == joint["uses"].iloc[0] + joint["uses_against"].iloc[0]
 
 
 def test_another_unit_is_tested_anew(fitted):

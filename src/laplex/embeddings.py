@@ -202,7 +202,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             The Report, which a notebook shows.
 
         Example:
-            fitted.report("speeches.html", words=["health", "tax"], cluster="speaker")
+            fitted.report("speeches.html", words=["health", "tax"], unit="speaker")
         """
         return provided("report")(self, path, **options)
 

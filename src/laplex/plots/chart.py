@@ -220,6 +220,7 @@ def round_counts(low: float, high: float) -> list[float]:
 _SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
 _ALIGN = {1: "left", -1: "right", 0: "center"}
 _NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMW@%")
+_LABEL_GAP = 4.0  # pixels between two labels, so that they are not read as one
 _ROUNDS = 4  # in which labels that must be shown are placed anew, knowing where the others are
 
 
@@ -274,7 +275,9 @@ def place_labels(
     for _ in range(_ROUNDS if always else 1):
         for row, (point, text) in enumerate(zip(pixels, frame["_text"], strict=True)):
             boxes[row] = np.nan
-            options, candidates = _label_options(point, text_width(text, size), size, float(radii[row]), always)
+            options, candidates = _label_options(
+                point, text_width(text, size) + _LABEL_GAP, size, float(radii[row]), always
+            )
             cost = _label_cost(candidates, boxes, blocked, area)
             best = int(cost.argmin())
             if always or cost[best] < 1:

@@ -14,6 +14,7 @@ from laplex.errors import InputError
 from laplex.reports.describing import SMALL_SLICE_TOKENS
 
 MIN_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  # thresholds that are offered
+MIN_COUNT_OF_DISTANCES = 10  # where the threshold is lower; bare distances of rarer words are mostly noise
 WORDS_ABOVE_THRESHOLD = 1_000  # about as many are left by the default threshold
 FREQUENT_WORDS = 1_000  # among which the first words are chosen
 MAX_FREQUENCY_RATIO = 2.0  # between the two sides, of a first word

@@ -25,8 +25,8 @@ MAX_VALUES_IN_PAIRS = 12
 REST, PAIRS, JOINT = "each with the rest", "in pairs", "all jointly"
 AGAINST = {REST: "rest", PAIRS: "pairs", JOINT: "joint"}
 BARE_TEXT = (
-    "Bare distances between the fitted vectors. They grow with frequency and with noise, and say nothing about another "
-    "sample of text."
+    "Bare distances between the fitted vectors, for every pair of values. They grow with frequency and with noise, and "
+    "say nothing about another sample of text."
 )
 
 
@@ -137,7 +137,7 @@ class _Page:
     def _show_distances(self, function_words: bool) -> str | None:
         """Bare distances: no test, and said so."""
         st.warning(BARE_TEXT, icon=":material/straighten:")
-        default = choosing.min_count(self.fitted, self.column, self.language)
+        default = max(choosing.min_count(self.fitted, self.column, self.language), choosing.MIN_COUNT_OF_DISTANCES)
         least = address.slider("Used at least … times on each side", choosing.MIN_COUNTS, default, "min_count", 260)
         options = {name: value for name, value in self.options.items() if value not in ("rest", "joint")}
         shared = {name: value for name, value in self.shared.items() if name == "language"}
