@@ -396,13 +396,9 @@ def report(
     out: Annotated[Path, Option(help="The file to write; its name ends in .html.")] = Path("report.html"),
     words: Annotated[list[str] | None, Option(help="Words to describe one by one.")] = None,
     column: Annotated[str | None, Option(help="The column to compare. Default: all columns.")] = None,
-<<<<<<< HEAD
-    unit: Annotated[str | None, Option(help="The column that says who was sampled, such as the speaker.")] = None,
-=======
     unit: Annotated[
         str | None, Option(help="The column of the sampled unit, such as the speaker. Default: that of the text.")
     ] = None,
->>>>>>> show
     language: Language = None,
     title: Annotated[str | None, Option(help="The title. Default: the name of the model.")] = None,
     quiet: Quiet = False,
