@@ -39,7 +39,6 @@ from laplex.model.objective import log_posterior, slice_texts
 from laplex.model.priors.prior import WordPrior
 from laplex.model.problem import make_problem
 from laplex.model.rows import Rows
-from laplex.questions.positions import positions
 from laplex.runtime import storage
 
 YEARS = [str(year) for year in range(2000, 2007)]
@@ -318,13 +317,13 @@ def test_questions_are_answered_as_if_all_vectors_were_kept(texts, name):
     word = fitted.words()[-1]
     assert fitted.count(word, at={"year": "2003", **where}) == 0
     for ask in (
-        lambda model: model.neighbors(word, min_uses=0, at=where),
-        lambda model: model.similarity(word, "0", at=where),
+        lambda model: model.inference(min_uses=0).neighbors(word, at=where, test=False),
+        lambda model: model.similarity(word, "0", at=where, test=False),
         lambda model: model.contrast("year", [word, "0"], values=["2000", "2006"], at=where, test=False),
         lambda model: model.distance([word, "0"], across="year", at=where, test=False),
         lambda model: model.drift("year", [word, "0"], at=where, test=False),
-        lambda model: model.trajectory(word, along="year", at=where),
-        lambda model: positions(model, [word, "1"], ("0", "2"), at=where, min_uses=0),
+        lambda model: model.trajectory(word, along="year", at=where, test=False),
+        lambda model: model.inference(min_uses=0).project([word, "1"], ("0", "2"), at=where, test=False),
         lambda model: model.to_frame(),
         lambda model: model.slices,
     ):

@@ -24,7 +24,7 @@ from laplex.text.tokens import Slices
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the model; its tokens are beside it."""
     home = tmp_path_factory.mktemp("explored")
-    corpus = lx.read(documents(), metadata=["party", "year", "speaker"])
+    corpus = lx.read(documents(), metadata=["party", "year", "speaker"], unit="speaker")
     tokens = lx.Tokens.of(corpus, min_count=1, cache=home / "cache", quiet=True)
     prior = lx.Ridge(1.0) + lx.Groups("party", 1.0) + lx.Chain("year", 1.0)
     model = lx.Model(vary=["party", "year"], prior=prior, dimensions=8, window=3, negatives=4, subsample=0)

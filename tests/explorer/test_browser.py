@@ -87,24 +87,17 @@ def test_an_unknown_word_is_answered_by_those_that_are_written_like_it(visit):
     page.get_by_text("Words used like “army”").wait_for()
 
 
-def test_a_filter_changes_the_contrast(visit, fitted):
-    table = visit("contrast?min_count=1").get_by_test_id("stDataFrame").first
-    few = visit("contrast?min_count=1&content=false")
-    assert few.get_by_test_id("stDataFrame").first.locator("canvas").count() >= 1
-    words = [frame_of(part).shape[0] for part in (table, few.get_by_test_id("stDataFrame").first)]
-    assert words[0] < words[1] == len(fitted.contrast("party", 1000, min_count=1))
-
-
-def test_a_switch_changes_the_contrast(visit, fitted):
-    page = visit("contrast?min_count=1")
+def test_a_switch_shows_function_words_too(visit, fitted):
+    page = visit("contrast")
     before = frame_of(page.get_by_test_id("stDataFrame").first).shape[0]
-    page.get_by_test_id("stCheckbox").get_by_text("Without function words and numbers").click()
+    assert before == len(fitted.inference(quiet=True).contrast("party"))
+    page.get_by_test_id("stCheckbox").get_by_text("Function words too").click()
     page.wait_for_function(
         "(before) => document.querySelector('[data-testid=stDataFrame] table').ariaRowCount != before", arg=before + 1
     )
-    whole = len(fitted.contrast("party", 1000, min_count=1))
+    whole = len(fitted.inference(quiet=True, exclude=()).contrast("party"))
     assert before < frame_of(page.get_by_test_id("stDataFrame").first).shape[0] == whole
-    assert parse_qs(urlsplit(page.url).query)["content"] == ["false"]
+    assert parse_qs(urlsplit(page.url).query)["function_words"] == ["true"]
 
 
 def frame_of(element):
@@ -120,11 +113,24 @@ def click_first_row(page):
     page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)
 
 
-def test_a_row_of_the_contrast_leads_to_the_word(visit, fitted):
-    page = visit("contrast?min_count=1&content=false")
-    first = fitted.contrast("party", 1, min_count=1)["word"].iloc[0]
+def test_a_row_of_the_contrast_is_explained_and_leads_to_the_word(visit, fitted):
+    page = visit("contrast")
+    first = fitted.inference(quiet=True).contrast("party")["word"].iloc[0]
     click_first_row(page)
+    page.get_by_text(f"“{first}”, D against R").wait_for(timeout=30_000)
+    page.locator(".passage mark").get_by_text(first, exact=True).first.wait_for(timeout=60_000)
+    settle(page)
+    assert parse_qs(urlsplit(page.url).query)["explained"] == [first]
+    page.get_by_text(f"All about “{first}”").click()
     page.get_by_text(f"Words used like “{first}”").wait_for(timeout=30_000)
+
+
+def test_a_dot_of_the_contrast_is_explained(visit):
+    page = visit("contrast")
+    page.locator("svg .mark-symbol.role-mark path").last.click()
+    page.get_by_text(", D against R").wait_for(timeout=30_000)
+    settle(page)
+    assert "explained" in parse_qs(urlsplit(page.url).query)
 
 
 @pytest.mark.parametrize("path", ["contrast?language=it&min_count=1", "dimensions?language=it&plus=waro&minus=taxo"])
@@ -132,6 +138,7 @@ def test_links_to_a_word_keep_its_language(visit, bilingual_explorer, bilingual,
     page = visit(path, of=bilingual_explorer)
     if path.startswith("contrast"):
         click_first_row(page)
+        page.get_by_text("All about").click()
     else:
         page.locator(".list .word").first.click()
     page.get_by_text("Words used like").wait_for(timeout=30_000)
@@ -163,7 +170,7 @@ MARKUP = f"words={quote(SCRIPT)}&words={quote(IMAGE)}"
 
 
 @pytest.mark.parametrize(
-    "path", ["contrast?min_count=1&content=false", f"dimensions?{MARKUP}", "change?moved=" + quote(IMAGE)]
+    "path", ["contrast?bare=true&min_count=1", f"dimensions?{MARKUP}", "change?moved=" + quote(IMAGE)]
 )
 def test_markup_on_a_page_is_never_run(visit, path):
     page = visit(path)
@@ -182,10 +189,11 @@ def test_awkward_words_are_shown_as_they_are_and_never_run(visit):
         assert page.evaluate("window.hacked") is None
 
 
-def test_differences_are_tested_on_demand(visit):
-    page = visit("contrast?test=true&content=false&cluster=speaker")
-    page.get_by_text("false discovery rate").wait_for(timeout=60_000)
+def test_findings_are_drawn_without_waiting(visit):
+    page = visit("contrast")
+    page.get_by_text("false discovery rate").first.wait_for()
     page.locator("svg").get_by_text("Evidence (−log10 p)").wait_for()
+    page.locator("svg").get_by_text("not shown to hold").first.wait_for()
 
 
 def dots(page):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 import laplex as lx
 from laplex.explorer import address, loading, showing
 from laplex.explorer.app import PAGES, has_page
-from laplex.explorer.loading import CONTEXT_WORDS, CodeName, code_of_call, typical_passages
+from laplex.explorer.loading import CodeName, code_of_call
 from laplex.explorer.showing import csv, dark_colors, escape_markdown
 from laplex.explorer.views.word import count_frame
-from laplex.fitting.provenance import tokens_of
 from laplex.questions.similarity import translate
+from laplex.reports.findings import sentence
 from laplex.text.tokens import Slices
 
 WORDS = ["tax", "war", "school", "army", "money", "child", "health", "debt", "navy", "nurse", "treaty", "wage"]
@@ -83,23 +85,25 @@ def test_pages_that_have_nothing_to_show_are_left_out():
     views = {kind: [view for other, view in SHOWN if other == kind] for kind in KINDS}
     assert views["no columns"] == views["one slice"] == ["overview", "word", "dimensions", "map"]
     assert views["groups"] == ["overview", "word", "contrast", "dimensions", "map"]
-    assert views["time"] == ["overview", "word", "contrast", "change", "dimensions", "map"]
+    assert views["time"] == ["overview", "word", "change", "dimensions", "map"]
+    assert views["gaps"] == ["overview", "word", "contrast", "change", "dimensions", "map"]
     assert views["two languages"] == ["overview", "word", "contrast", "dimensions", "languages", "map"]
 
 
-@pytest.mark.parametrize("clicked", ["row", "dot", "list"])
+@pytest.mark.parametrize("clicked", ["button", "list"])
 def test_a_click_on_a_word_leads_to_it_in_its_language(clicked, tmp_path, monkeypatch):
-    """Of a row or a dot of the contrast, and of a list of extreme words; Streamlit is told what was clicked."""
+    """In the panel of a word of the contrast, and of a list of extreme words; Streamlit is told what was clicked."""
     visited = []
     monkeypatch.setattr(address.st, "switch_page", lambda page, query_params: visited.append((page, query_params)))
-    dot = {"selection": {"picked": [{"_text": "itwar"}]}} if clicked == "dot" else None
-    monkeypatch.setattr(showing, "table", lambda frame, **_: 0 if clicked == "row" else None)
-    monkeypatch.setattr(showing, "chart", lambda drawn, description, key=None: dot if key else None)
     monkeypatch.setattr(showing, "grid", lambda groups, **_: groups[""][0]["items"][0]["word"])
     KINDS["two languages"].save(tmp_path / "m.laplex")
-    view = "dimensions" if clicked == "list" else "contrast"
-    poles = {"plus": "ittax", "minus": "itwar", "words": "itarmy"} if clicked == "list" else {}
-    app = look(tmp_path / "m.laplex", view, monkeypatch, {"_pages": {"word": "the page"}}, language="it", **poles)
+    state = {"_pages": {"word": "the page"}}
+    if clicked == "list":
+        poles = {"plus": "ittax", "minus": "itwar", "words": "itarmy"}
+        app = look(tmp_path / "m.laplex", "dimensions", monkeypatch, state, language="it", **poles)
+    else:
+        app = look(tmp_path / "m.laplex", "contrast", monkeypatch, state, language="it", explained="itwar")
+        app = app.button(key="_to_word").click().run()
     ((page, query),) = visited
     assert page == "the page"
     assert query["word"] in KINDS["two languages"].words("it")
@@ -164,30 +168,117 @@ def test_a_word_without_a_direction_is_no_translation():
     assert "it3" not in set(found["neighbor"])
 
 
-def test_a_model_without_its_text_does_without_intervals_and_passages(saved, tmp_path, monkeypatch):
+def html(app):
+    """All HTML of a page."""
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+@pytest.fixture
+def without_text(saved, tmp_path):
+    """The folder of the model, whose text is no longer there."""
     model = lx.load(saved)
     model.settings["tokens"]["folder"] = str(tmp_path / "gone")
     model.save(tmp_path / "m.laplex")
-    app = look(tmp_path / "m.laplex", "word", monkeypatch)
-    assert [toggle.key for toggle in app.toggle] == []
-    assert any("Not here" in caption.value for caption in app.caption)
+    return tmp_path / "m.laplex"
 
 
-def test_the_python_that_is_shown_gives_the_table(saved, monkeypatch):
-    app = look(saved, "contrast", monkeypatch, min_count="2")
-    code = next(block.value for block in app.code if "contrast" in block.value)
-    defined = {}
-    exec(code, defined)
+@pytest.mark.parametrize(
+    ("view", "question", "column"), [("contrast", "contrast", "party"), ("change", "drift", "year")]
+)
+def test_findings_are_there_also_without_the_text(without_text, fitted, monkeypatch, view, question, column):
+    app = look(without_text, view, monkeypatch)
+    expected = getattr(fitted.inference(quiet=True), question)(column)
     shown = app.dataframe[0].value
+    assert shown["word"].tolist() == expected["word"].tolist()
+    assert shown["estimate"].tolist() == pytest.approx(expected["estimate"].tolist())
+    assert shown["holds"].tolist() == expected["holds"].tolist()
+    assert any(escape_markdown(sentence(expected.attrs["summary"])) in text.value for text in app.markdown)
+
+
+def test_a_planted_difference_comes_first_and_is_explained_by_both_sides(saved, fitted, monkeypatch):
+    app = look(saved, "contrast", monkeypatch, explained="health")
+    first = app.dataframe[0].value.iloc[0]
+    assert (first["word"], first["holds"]) == ("health", True)
+    assert "the" not in set(app.dataframe[0].value["word"])
+    found = fitted.inference(quiet=True).explain("health", "party", passages=3)
+    for row in found.passages.itertuples():
+        assert escape(f"{row.before}") in html(app)
+    assert html(app).count("<mark>health</mark>") == 6
+    assert "holds." in html(app)
+
+
+def test_without_the_text_the_panel_says_what_is_missing(without_text, monkeypatch):
+    app = look(without_text, "contrast", monkeypatch, explained="health")
+    assert any("cannot be shown" in caption.value for caption in app.caption)
+    assert "<mark>" not in html(app)
+    word = look(without_text, "word", monkeypatch, word="health")
+    assert any("Not here" in caption.value for caption in word.caption)
+    assert any("By party, D against R" in text.value.replace("\\", "") for text in word.markdown)
+
+
+def test_function_words_are_shown_if_they_are_asked_for(saved, fitted, monkeypatch):
+    app = look(saved, "contrast", monkeypatch, function_words="true")
+    expected = fitted.inference(quiet=True, exclude=()).contrast("party")
+    assert app.dataframe[0].value["word"].tolist() == expected["word"].tolist()
+    assert {"the", "of"} <= set(app.dataframe[0].value["word"])
+
+
+def test_bare_distances_are_named_so(saved, fitted, monkeypatch):
+    app = look(saved, "contrast", monkeypatch, bare="true", min_count="2")
+    assert any("Bare distances" in warning.value for warning in app.warning)
+    shown = app.dataframe[0].value
+    expected = fitted.contrast("party", test=False)
+    expected = expected[~expected["word"].isin(fitted.inference().excluded())]
+    assert shown["word"].tolist() == expected["word"].tolist()
+    assert shown["distance"].tolist() == pytest.approx(expected["distance"].tolist())
+
+
+def test_a_model_whose_findings_are_not_kept_offers_to_test(saved, fitted, tmp_path, monkeypatch):
+    model = lx.load(saved)
+    model.tests.clear()
+    model.save(tmp_path / "m.laplex")
+    app = look(tmp_path / "m.laplex", "contrast", monkeypatch)
+    assert "distance" in app.dataframe[0].value
+    app = app.toggle(key="test").set_value(True).run()
+    expected = fitted.inference(quiet=True).contrast("party")
+    assert app.dataframe[0].value["word"].tolist() == expected["word"].tolist()
+
+
+@pytest.mark.parametrize(("kind", "view"), [("groups", "contrast"), ("time", "change")])
+def test_vectors_without_tests_have_bare_distances(kind, view, tmp_path, monkeypatch):
+    KINDS[kind].save(tmp_path / "m.laplex")
+    app = look(tmp_path / "m.laplex", view, monkeypatch)
+    assert any("Not tested" in info.value for info in app.info)
+    assert any("Bare distances" in warning.value for warning in app.warning)
+    assert "distance" in app.dataframe[0].value
+
+
+@pytest.mark.parametrize(
+    ("view", "query"),
+    [
+        ("contrast", {}),
+        ("contrast", {"function_words": "true"}),
+        ("contrast", {"bare": "true", "min_count": "2"}),
+        ("change", {}),
+        ("change", {"bare": "true", "min_count": "2"}),
+    ],
+)
+def test_the_python_that_is_shown_gives_the_table(saved, monkeypatch, view, query):
+    app = look(saved, view, monkeypatch, **query)
+    defined = {}
+    exec(app.code[0].value, defined)
+    shown = app.dataframe[0].value
+    measured = "distance" if "bare" in query else "estimate"
     assert defined["frame"]["word"].tolist() == shown["word"].tolist()
-    assert defined["frame"]["distance"].to_list() == pytest.approx(shown["distance"].to_list())
+    assert defined["frame"][measured].to_list() == pytest.approx(shown[measured].to_list())
 
 
 @pytest.mark.parametrize("view", PAGES)
 def test_every_line_of_python_runs(saved, tmp_path, monkeypatch, view):
     if view == "languages":
         KINDS["two languages"].save(saved := tmp_path / "m.laplex")
-    blocks = [block.value for block in look(saved, view, monkeypatch).code]
+    everything = {"explained": "health"} if view in ("contrast", "change") else {"bare": "true"}
+    blocks = [block.value for block in look(saved, view, monkeypatch, **everything).code]
     assert blocks
     for code in blocks:
         exec(code, {})
@@ -195,9 +286,8 @@ def test_every_line_of_python_runs(saved, tmp_path, monkeypatch, view):
 
 def test_the_python_of_a_word_gives_what_is_shown(saved, fitted, monkeypatch):
     app = look(saved, "word", monkeypatch, word="tax", graph="true")
-    blocks = {
-        name: next(b.value for b in app.code if name in b.value) for name in ("counts", "typical", "lx.plots.graph")
-    }
+    names = ("counts", ".passages(", "fitted.contrast(", "lx.plots.graph")
+    blocks = {name: next(b.value for b in app.code if name in b.value) for name in names}
     frames = {}
     for name, code in blocks.items():
         defined = {}
@@ -205,7 +295,9 @@ def test_the_python_of_a_word_gives_what_is_shown(saved, fitted, monkeypatch):
         frames[name] = defined["frame"]
     shown = count_frame(fitted, "tax", None)
     pd.testing.assert_frame_equal(frames["counts"][shown.columns], shown)
-    assert set(frames["typical"]["word"]) == {"tax"}
+    assert set(frames[".passages("]["word"]) == {"tax"}
+    assert all(escape(" ".join(row.before.split())) in html(app) for row in frames[".passages("].itertuples())
+    assert set(frames["fitted.contrast("]["word"]) == {"tax"}
     assert {"one", "two", "weight"} < set(frames["lx.plots.graph"].columns)
 
 
@@ -231,38 +323,10 @@ def test_a_csv_runs_nothing(fitted):
     assert "'=1+1" in text
 
 
-@pytest.mark.parametrize("slice", [0, 3, 5])
-def test_passages_are_of_the_word_in_its_slice(fitted, decode, slice):
-    tokens = tokens_of(fitted)
-    texts = decode(tokens)
-    found = typical_passages(fitted, tokens, "health", slice, most=5)
-    assert len(found) == 5
-    assert len({passage.document for passage in found}) == 5
-    for passage in found:
-        assert fitted.rows.slices.of_document[passage.document] == slice
-        whole = " ".join(filter(None, [passage.left, passage.word, passage.right]))
-        assert whole in " ".join(texts[passage.document])
-        assert len(passage.left.split()) <= CONTEXT_WORDS
-
-
-def test_the_first_passage_is_the_most_similar_of_all(fitted):
-    tokens = tokens_of(fitted)
-    word, slice = fitted.id("health", 0), 3
-    own = fitted.vector("health", at={"party": "R", "year": "2000"})
-    contexts = fitted.contexts()
-    best, where = -2.0, -1
-    for document in np.flatnonzero(fitted.rows.slices.of_document == slice).tolist():
-        ids = tokens.document(document)
-        for place in np.flatnonzero(ids == word).tolist():
-            around = [*ids[max(0, place - 3) : place], *ids[place + 1 : place + 4]]
-            total = contexts[around].sum(0)
-            cosine = float(total @ own / np.linalg.norm(total) / np.linalg.norm(own))
-            if cosine > best + 1e-6:
-                best, where = cosine, document
-    assert fitted.rows.slices.keys[slice] == ("R", "2000")
-    assert typical_passages(fitted, tokens, "health", slice, most=1)[0].document == where
-
-
-def test_a_word_that_is_not_in_a_slice_has_no_passages(fitted):
-    tokens = tokens_of(fitted)
-    assert typical_passages(fitted, tokens, "tax", 99) == []
+def test_passages_are_of_the_word_in_its_slice(saved, fitted, monkeypatch):
+    app = look(saved, "word", monkeypatch, word="health", passages="R, 2001")
+    expected = fitted.passages("health", at={"party": "R", "year": "2001"}, top=4)
+    assert set(expected["party"]) == {"R"}
+    for row in expected.itertuples():
+        assert escape(row.before) in html(app)
+    assert html(app).count("<mark>health</mark>") == 4

@@ -21,8 +21,8 @@ def by_hand(matrix, query, words, without):
 
 
 def test_neighbors_are_those_of_numpy_in_every_slice(model):
-    found = model.embeddings.neighbors("w03", 5, min_uses=0)
-    assert list(found.columns) == ["word", "party", "year", "rank", "neighbor", "similarity", "count"]
+    found = model.embeddings.inference(min_uses=0).neighbors("w03", 5, test=False)
+    assert list(found.columns) == ["word", "party", "year", "rank", "neighbor", "similarity", "uses"]
     assert len(found) == 6 * 5
     for slice, (key, rows) in enumerate(found.groupby(["party", "year"])):
         assert key == model.keys[slice]
@@ -30,7 +30,7 @@ def test_neighbors_are_those_of_numpy_in_every_slice(model):
         assert rows["neighbor"].tolist() == names[:5]
         np.testing.assert_allclose(rows["similarity"], similarity[:5], atol=1e-6)
         assert rows["rank"].tolist() == [1, 2, 3, 4, 5]
-        assert rows["count"].tolist() == [model.count(name, *key) for name in names[:5]]
+        assert rows["uses"].tolist() == [model.count(name, *key) for name in names[:5]]
         assert set(rows["word"]) == {"w03"}
 
 
@@ -38,7 +38,7 @@ def test_part_of_a_slice_chooses_the_slices_that_agree(model):
     found = model.embeddings.neighbors("w03", 2, at={"party": "R"})
     assert found["year"].tolist() == [year for year in planted.YEARS for _ in range(2)]
     one = model.embeddings.neighbors("w03", 2, at={"party": "R", "year": 2001})
-    assert one.to_dict("list") == found[found["year"] == "2001"].to_dict("list")
+    pd.testing.assert_frame_equal(one, found[found["year"] == "2001"].reset_index(drop=True))
 
 
 def test_neighbors_of_several_words_are_those_of_their_mean_direction(model):
@@ -51,12 +51,12 @@ def test_neighbors_of_several_words_are_those_of_their_mean_direction(model):
 
 
 def test_contexts_are_compared_without_slices(model):
-    found = model.embeddings.neighbors("w03", 4, by="contexts")
+    found = model.embeddings.neighbors("w03", 4, by="contexts", test=False)
     names, similarity = by_hand(model.contexts, model.contexts[3], model.words, ["w03"])
-    assert list(found.columns) == ["word", "rank", "neighbor", "similarity", "count"]
+    assert list(found.columns) == ["word", "rank", "neighbor", "similarity", "uses"]
     assert found["neighbor"].tolist() == names[:4]
     np.testing.assert_allclose(found["similarity"], similarity[:4], atol=1e-6)
-    assert found["count"].tolist() == [int(model.counts.sum(0)[model.words.index(name)]) for name in names[:4]]
+    assert found["uses"].tolist() == [int(model.counts.sum(0)[model.words.index(name)]) for name in names[:4]]
 
 
 def test_word_and_context_vectors_can_be_compared_by_their_sum(model):
@@ -79,17 +79,15 @@ def keyed(model):
 )
 def test_analogies_are_those_of_gensim(model, positive, negative):
     theirs = keyed(model).most_similar(positive=positive, negative=negative, topn=7)
-    ours = model.embeddings.neighbors(
-        positive=positive, negative=negative, k=7, min_uses=0, at={"party": "D", "year": "2000"}
+    ours = model.embeddings.inference(min_uses=0).neighbors(
+        positive or (), 7, negative=negative, at={"party": "D", "year": "2000"}
     )
     assert ours["neighbor"].tolist() == [word for word, _ in theirs]
     np.testing.assert_allclose(ours["similarity"], [similarity for _, similarity in theirs], atol=1e-6)
 
 
 def test_an_analogy_is_named_as_one_would_write_it(model):
-    found = model.embeddings.neighbors(
-        "w01", 1, positive="w02", negative=["w03", "w04"], at={"party": "D", "year": "2000"}
-    )
+    found = model.embeddings.neighbors(["w01", "w02"], 1, negative=["w03", "w04"], at={"party": "D", "year": "2000"})
     assert found["word"].tolist() == ["w01 + w02 − w03 − w04"]
     assert model.embeddings.neighbors(negative="w03", k=1)["word"].iloc[0] == "− w03"
 
@@ -106,7 +104,7 @@ def test_any_number_of_neighbors_is_ranked_as_a_full_sort_would(words, dimension
 
 
 def test_more_neighbors_than_words_are_all_words(model):
-    found = model.embeddings.neighbors("w03", 10**9, min_uses=0, at={"party": "D", "year": "2000"})
+    found = model.embeddings.inference(min_uses=0).neighbors("w03", 10**9, at={"party": "D", "year": "2000"})
     assert set(found["neighbor"]) == set(model.words) - {"w03"}
 
 
@@ -124,7 +122,7 @@ def test_translations_are_looked_for_in_the_other_language():
     made, english = two_languages()
     there = made.neighbors("w07", 3, language="en", to_language="it")
     assert there["neighbor"].iloc[0] == "i07"
-    assert there["count"].iloc[0] == 9
+    assert there["uses"].iloc[0] == 9
     assert there["similarity"].iloc[0] == pytest.approx(planted.cosine(english[7], english[7] + 0.01), abs=1e-6)
     back = made.neighbors("i07", 1, language="it", to_language="en")
     assert back["neighbor"].tolist() == ["w07"]
@@ -137,21 +135,21 @@ def test_a_word_written_alike_in_the_other_language_is_not_left_out():
 
 
 def test_similarity_of_two_words_in_each_slice(model):
-    found = model.embeddings.similarity("w03", "w04", at={"party": "R"})
-    assert list(found.columns) == ["word", "other", "party", "year", "similarity", "count", "count_other"]
+    found = model.embeddings.similarity("w03", "w04", at={"party": "R"}, test=False)
+    assert list(found.columns) == ["word", "other", "party", "year", "similarity", "uses", "uses_other"]
     for row in found.itertuples():
         key = (row.party, row.year)
         right = planted.cosine(model.vector("w03", *key), model.vector("w04", *key))
         assert row.similarity == pytest.approx(right, abs=1e-6)
-        assert (row.count, row.count_other) == (model.count("w03", *key), model.count("w04", *key))
+        assert (row.uses, row.uses_other) == (model.count("w03", *key), model.count("w04", *key))
     assert found["year"].tolist() == list(planted.YEARS)
 
 
 def test_similarity_of_a_word_and_its_translation():
     made, english = two_languages()
-    found = made.similarity("w02", "i05", language="en", to_language="it")
+    found = made.similarity("w02", "i05", language="en", to_language="it", test=False)
     assert found["similarity"].tolist() == pytest.approx([planted.cosine(english[2], english[5] + 0.01)], abs=1e-6)
-    assert found[["count", "count_other"]].to_numpy().tolist() == [[18, 11]]
+    assert found[["uses", "uses_other"]].to_numpy().tolist() == [[18, 11]]
 
 
 def zeroed():
@@ -195,7 +193,7 @@ def test_neighbors_in_a_slice_are_words_that_are_used_there():
     after = made.neighbors("w03", 3)
     assert nearest not in set(after.loc[after["party"] == "D", "neighbor"])
     pd.testing.assert_frame_equal(after[after["party"] == "R"], before[before["party"] == "R"])
-    pd.testing.assert_series_equal(made.neighbors("w03", 3, min_uses=4)["neighbor"], before["neighbor"])
+    pd.testing.assert_series_equal(made.inference(min_uses=4).neighbors("w03", 3)["neighbor"], before["neighbor"])
 
 
 def test_a_word_without_a_vector_is_nobodys_neighbor_and_has_none(recwarn):
@@ -222,18 +220,16 @@ def test_a_vector_too_short_to_have_a_length_is_nobodys_neighbor():
     "ask",
     [
         lambda fitted, five: fitted.neighbors("w03", five),
-        lambda fitted, five: fitted.contrast("party", five, min_count=five),
-        lambda fitted, five: fitted.drift("year", five, min_count=five, k=five),
-        lambda fitted, five: fitted.trajectory("w03", along="year", k=five),
+        lambda fitted, five: fitted.inference(min_uses=five).neighbors("w03"),
         lambda fitted, five: pd.DataFrame(fitted.at({"party": "D", "year": "2000"}).most_similar("w03", topn=five)),
     ],
-    ids=["neighbors", "contrast", "drift", "trajectory", "most_similar"],
+    ids=["neighbors", "inference", "most_similar"],
 )
 def test_a_whole_number_may_be_written_as_a_float(model, ask):
     """R has no other way to write 5."""
     pd.testing.assert_frame_equal(ask(model.embeddings, 5.0), ask(model.embeddings, 5))
     pd.testing.assert_frame_equal(ask(model.embeddings, np.float64(5)), ask(model.embeddings, 5))
-    with pytest.raises(lx.InputError, match=r"=5\.5 must be a whole number from 1"):
+    with pytest.raises(lx.InputError, match=r"=5\.5 must be a whole number from"):
         ask(model.embeddings, 5.5)
 
 

@@ -144,7 +144,7 @@ def _cell(value: Any) -> str:
 
 def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]) -> None:
     """Print a table, and write it and its chart to the files given by `--csv` and `--plot`."""
-    show_frame(frame)
+    show_frame(with_interval_beside(frame) if "lower" in frame else frame)
     if csv is not None:
         write_csv(frame, csv)
     if plot is not None:
@@ -155,7 +155,7 @@ def answer_findings(
     frame: pd.DataFrame, top: int, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]
 ) -> None:
     """The same for a table of findings, of which the first `top` rows are printed and drawn, and all are written."""
-    if "holds" in frame:
+    if "context" in frame:
         show_frame(readable(frame.head(top)))
     else:
         show_frame(frame.head(top))
@@ -167,14 +167,11 @@ def answer_findings(
 
 def readable(frame: pd.DataFrame) -> pd.DataFrame:
     """Findings as text that fits a terminal: intervals beside estimates, and both sides in one column."""
-    pairs = zip(frame["estimate"], frame["lower"], frame["upper"])
-    sizes = ["" if pd.isna(size) else f"{size:.2f} ({one:.2f} to {two:.2f})" for size, one, two in pairs]
-    shown = frame.assign(estimate=sizes, p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
-    shown["p_adjusted"] = ["" if pd.isna(p) else f"{p:.2g}" for p in frame["p_adjusted"]]
+    shown = with_interval_beside(frame)
     for name in ("uses", "units"):
         shown[name] = ["" if pd.isna(a) else f"{a:,} / {b:,}" for a, b in zip(frame[name], frame[f"{name}_against"])]
-    names = {"p_adjusted": "p adjusted", "context": "used with", "context_against": "against: used with"}
-    hidden = ["lower", "upper", "uses_against", "units_against", "permutations"]
+    names = {"context": "used with", "context_against": "against: used with"}
+    hidden = ["uses_against", "units_against", "permutations"]
     sides = frame[["value", "against"]].drop_duplicates()
     if len(sides) == 1:
         value, against = sides.iloc[0]
@@ -184,6 +181,19 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
         names |= {"value": f"against {sides['against'].iloc[0]}"}
         hidden += ["against"]
     return shown.drop(columns=[name for name in hidden if name in shown]).rename(columns=names)
+
+
+def with_interval_beside(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with the interval in the column of the estimate and p as text, without columns that are empty."""
+    pairs = zip(frame["estimate"], frame["lower"], frame["upper"])
+    sizes = ["" if pd.isna(size) else f"{size:.2f} ({one:.2f} to {two:.2f})" for size, one, two in pairs]
+    shown = frame.assign(estimate=sizes).drop(columns=["lower", "upper"])
+    if "holds" in frame:
+        shown = shown.assign(p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
+        shown["p_adjusted"] = ["" if pd.isna(p) else f"{p:.2g}" for p in frame["p_adjusted"]]
+        return shown.rename(columns={"p_adjusted": "p adjusted"})
+    empty = [name for name in ("estimate", "units") if frame[name].isna().all()]
+    return shown.drop(columns=empty)
 
 
 def p_values(frame: pd.DataFrame) -> list[str]:

@@ -139,16 +139,36 @@ def pole_boxes(fitted: Embeddings, language: str | None) -> tuple[list[str], lis
     return first, second
 
 
-def cluster_box(fitted: Embeddings, tokens: Tokens, column: str, key: str) -> str | None:
-    """The column that says who speaks; None for documents that are independent of each other."""
-    names = [name for name in tokens.columns if name not in (*fitted.columns, column)]
+def unit_box(fitted: Embeddings, tokens: Tokens, column: str) -> str | None:
+    """The column that says who was sampled; None for that of the text, with which the findings are kept."""
+    names = [name for name in tokens.columns if name not in (*fitted.columns, column, tokens.unit)]
     if not names:
         return None
-    documents = "each document on its own"
-    index = [*names, None].index(loading.likely_cluster(tokens, names, column))
+    first = title_of(tokens.unit) if tokens.unit not in (None, column) else "each document"
     help = (
         "Texts by the same speaker are alike. Naming the column with the speakers keeps one talkative speaker "
-        "from looking like a difference between groups."
+        "from looking like a difference between groups. Another unit than the first has to be tested anew."
     )
-    chosen = select("Who speaks", [*names, documents], key, index, 260, help=help)
-    return None if chosen == documents else str(chosen)
+    chosen = select("Who was sampled", [first, *names], "unit", help=help)
+    return None if chosen == first else str(chosen)
+
+
+def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], key: str) -> str | None:
+    """A word that is looked into, if one is chosen; raises UnknownWordError for one that is not in the vocabulary."""
+    word = st.selectbox(
+        "Look into",
+        list(words),
+        None,
+        key=key,
+        bind="query-params",
+        width=WORD_BOX_WIDTH,
+        accept_new_options=True,
+        filter_mode="prefix",
+        placeholder="Click a row, or type a word",
+    )
+    if not word:
+        return None
+    vocabulary = fitted.rows.vocabularies[fitted.language(language)]
+    if word not in vocabulary:
+        raise UnknownWordError(str(word), vocabulary, key)
+    return str(word)

@@ -14,6 +14,7 @@ from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.views import comparison, positions, word
 from laplex.reports import choosing, describing
+from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
 
 STYLE, ICON = (Path(__file__).with_name(name) for name in ("style.css", "icon.svg"))
@@ -35,6 +36,7 @@ def show_overview() -> None:
         address.go_to_word(words[picked], language)
     left, right = st.columns([1, 1], gap="large")
     with left:
+        _found(fitted, language)
         showing.section("The slices", describing.SLICES_TEXT)
         if len(fitted.slices) <= MAX_BARS:
             showing.chart(describing.slices_chart(fitted), "Tokens by slice")
@@ -52,6 +54,13 @@ def show_overview() -> None:
         showing.sentences(describing.describe_prior(fitted))
         showing.section("The fit")
         showing.sentences(describing.describe_fit(fitted))
+
+
+def _found(fitted: Embeddings, language: str | None) -> None:
+    """What the findings that are kept with the model say, a sentence for each column."""
+    if stored := loading.stored_findings(fitted, language):
+        showing.section("What was found")
+        showing.sentences([sentence(frame.attrs["summary"]) for frame in stored.values()])
 
 
 def _figures(fitted: Embeddings) -> None:
@@ -84,8 +93,9 @@ PAGES: dict[str, Callable[[], None]] = {
 
 def has_page(fitted: Embeddings, name: str) -> bool:
     """Whether a page has anything to show for this model."""
+    tests = choosing.inference(fitted)
     needs = {
-        "contrast": choosing.compared_columns(fitted),
+        "contrast": [name for name in choosing.compared_columns(fitted) if tests.question(name) == "contrast"],
         "change": choosing.ordered_columns(fitted),
         "languages": fitted.languages[1:],
     }

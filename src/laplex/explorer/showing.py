@@ -36,6 +36,10 @@ _DARK_COLORS = {
     "#cc79a7": "#de9cc0",
     "#8cbfdd": "#2d5f80",
     "#b3b3b3": "#525c67",
+    "#e0e0e0": "#2f3740",
+    "#eaae80": "#8a5a34",
+    "#dceaf4": "#22303c",
+    "#f8e6d8": "#382c23",
 }
 _GRID_SCRIPT, _GRID_STYLE = (Path(__file__).with_name(f"grid.{ending}") for ending in ("js", "css"))
 
@@ -63,6 +67,16 @@ def sentences(lines: Sequence[str]) -> None:
     st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
 
 
+def passages(shown: Sequence[Mapping[str, str]]) -> None:
+    """Passages of the text, each with "before", "word", "after" and "source"."""
+    lines = [
+        f'<p class="passage">… {escape(one["before"])}<mark>{escape(one["word"])}</mark>{escape(one["after"])} … '
+        f'<span class="source">{escape(one["source"])}</span></p>'
+        for one in shown
+    ]
+    st.html("".join(lines))
+
+
 def pills(label: str, words: Sequence[str], **options: Any) -> int | None:
     """Words as buttons; the place of the one that is chosen."""
     places = range(len(words))
@@ -79,17 +93,23 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
 
 
-def chart(drawn: Chart, description: str, *, key: str | None = None) -> Any:
-    """A chart. With a key, a click on a point runs the page again, and the selection of the chart is returned."""
+def chart(
+    drawn: Chart, description: str, *, key: str | None = None, pick: Callable[[str], None] = lambda word: None
+) -> None:
+    """A chart. With a key, `pick` is called with the word of a point that is clicked, before the page is drawn anew."""
     spec = drawn.altair.to_dict(validate=False)  # validation would take longer than all else
     if st.context.theme.type == "dark":
         spec = dark_colors(spec)
     spec["autosize"] = {"type": "pad"}  # as wide as it was made, with its labels outside
     spec["usermeta"] = {"embedOptions": {"renderer": "svg"}}
     spec["config"] = {**spec.get("config", {}), "background": "transparent"}
-    return st.vega_lite_chart(
-        spec=spec, theme=None, width="content", alt=description, key=key, on_select="rerun" if key else "ignore"
-    )
+
+    def on_click() -> None:
+        if picked := st.session_state[str(key)]["selection"].get("picked"):
+            pick(str(picked[0]["_text"]))
+
+    on_select: Any = on_click if key else "ignore"
+    st.vega_lite_chart(spec=spec, theme=None, width="content", alt=description, key=key, on_select=on_select)
 
 
 def dark_colors(part: Any) -> Any:
@@ -101,19 +121,33 @@ def dark_colors(part: Any) -> Any:
     return _DARK_COLORS.get(part.lower(), part) if isinstance(part, str) else part
 
 
-def table(frame: pd.DataFrame, *, key: str | None = None, height: int | None = None, **labels: str) -> int | None:
-    """A table with `labels` as names of columns. With a key, the number of the row that was clicked, if any."""
+def table(
+    frame: pd.DataFrame,
+    *,
+    key: str | None = None,
+    height: int | None = None,
+    pick: Callable[[int], None] = lambda row: None,
+    labels: Mapping[str, str] | None = None,
+) -> None:
+    """A table with `labels` as names of columns. With a key, `pick` is called with the number of a row that is clicked,
+    before the page is drawn anew.
+    """
     options: dict[str, Any] = {} if height is None else {"height": height}
+
+    def on_click() -> None:
+        if rows := st.session_state[str(key)]["selection"]["rows"]:
+            pick(int(rows[0]))
+
     if key is not None:
-        options |= {"key": key, "on_select": "rerun", "selection_mode": "single-row"}
-    columns = {str(name): _column(str(name), values, labels.get(str(name))) for name, values in frame.items()}
-    answer: Any = st.dataframe(frame, hide_index=True, column_config=columns, **options)
-    rows = answer["selection"]["rows"] if key is not None else ()
-    return int(rows[0]) if rows else None
+        options |= {"key": key, "on_select": on_click, "selection_mode": "single-row"}
+    columns = {str(name): _column(str(name), values, (labels or {}).get(str(name))) for name, values in frame.items()}
+    st.dataframe(frame, hide_index=True, column_config=columns, **options)
 
 
 def _column(name: str, values: pd.Series, label: str | None) -> Any:
     label = label or name.replace("_", " ")
+    if pd.api.types.is_bool_dtype(values):
+        return st.column_config.CheckboxColumn(label)
     if pd.api.types.is_integer_dtype(values):
         return st.column_config.NumberColumn(label, format="localized")
     if pd.api.types.is_float_dtype(values):
@@ -133,7 +167,8 @@ def item(word: str, share: float, value: str, mark: str = "") -> dict[str, Any]:
 
 def similar_words(frame: pd.DataFrame, mark: Callable[[str], str] = lambda word: "") -> list[dict[str, Any]]:
     """The neighbors of a frame with their cosine similarities."""
-    pairs = zip(frame["neighbor"].astype(str), frame["similarity"].astype(float).tolist())
+    cosine = frame["similarity" if "similarity" in frame else "estimate"]
+    pairs = zip(frame["neighbor"].astype(str), cosine.astype(float).tolist())
     return [item(word, max(0.0, value), f"{value:.2f}", mark(word)) for word, value in pairs]
 
 

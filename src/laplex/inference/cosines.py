@@ -226,7 +226,9 @@ class CosineQuestions(Options):
         return with_intervals(table, None, "similarity") if test else table
 
     def _has_text(self) -> bool:
-        """Whether the text is at hand, without which there are no intervals; a sentence says if it is not."""
+        """Whether the text is at hand, without which there are no intervals; a sentence says if it is gone."""
+        if not self.fitted.settings.get("tokens"):  # vectors that were made elsewhere never had any
+            return False
         try:
             tokens_of(self.fitted, self.tokens)
         except InputError as error:

@@ -197,9 +197,9 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     ]
     drawn = pd.concat(scaled)
     domain = chart.axis_domain(drawn[["contribution", "lower", "upper"]].to_numpy(np.float64), zero=True)
-    rows = max(map(len, sides))
+    rows, names = max(map(len, sides)), [frames.name_of_side(value) for value in found.values]
     panels = [
-        _contributions(side.sort_values("contribution", ascending=False), number, found.values[number], domain, title)
+        _contributions(side.sort_values("contribution", ascending=False), number, names[number], domain, title)
         for number, side in enumerate(scaled)
         if len(side)
     ]

@@ -60,6 +60,15 @@ def with_comparisons(frame: pd.DataFrame) -> pd.DataFrame:
     return result
 
 
+def name_of_side(value: str) -> str:
+    """A side of a comparison in words.
+
+    >>> name_of_side("rest"), name_of_side("D")
+    ('the rest', 'D')
+    """
+    return "the rest" if value == REST else value
+
+
 def holding(frame: pd.DataFrame) -> pd.Series | None:
     """In words, which rows hold; None if the frame does not say, or all do."""
     if HOLDS not in frame.columns or frame[HOLDS].astype(bool).all():
@@ -79,7 +88,9 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
     if column is not None:
         check_column(frame, column, argument)
     else:
-        known = [name for name in MEASURES if name in frame.columns]
+        known = [
+            name for name in MEASURES if name in frame.columns and (name != "estimate" or frame[name].notna().any())
+        ]
         if interval_columns(frame) and "estimate" in known:  # which the interval is around
             known = ["estimate"]
         floats = [name for name in frame.columns if is_float_dtype(frame[name]) and name not in (LOWER, UPPER)]
@@ -96,8 +107,9 @@ def measured_column(frame: pd.DataFrame, column: str | None, argument: str) -> s
 
 
 def interval_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns with the ends of an interval, if the frame has both."""
-    return [LOWER, UPPER] if LOWER in frame.columns and UPPER in frame.columns else []
+    """The columns with the ends of an interval, if the frame has both, and any interval at all."""
+    has_both = LOWER in frame.columns and UPPER in frame.columns
+    return [LOWER, UPPER] if has_both and frame[LOWER].notna().any() else []
 
 
 def finite_values(frame: pd.DataFrame, measured: str) -> Floats:
@@ -184,7 +196,7 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
     kind, title = _measure(frame, measured)
     if kind in ("distance", "difference") and len(pairs) == 1 and len(pairs[0]) == 2:
         one, two = pairs[0]
-        title = f"{title} between {one} and {'the rest' if two == REST else two}"
+        title = f"{title} between {one} and {name_of_side(two)}"
     elif kind == "distance" and {"from", "to"} <= constant.keys():
         title = f"{title} from {constant['from']} to {constant['to']}"
     elif kind == "similarity":

@@ -6,6 +6,8 @@ The sentences are plain text, which has to be escaped in HTML and Markdown.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -14,6 +16,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import quote
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
+from laplex.plots.frames import name_of_side
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
 NO_BREAK = "\xa0"  # a space at which no line ends
@@ -40,7 +43,7 @@ def describe_sides(question: str, value: str, against: str) -> tuple[str, str]:
     """
     if question == "drift":
         return "earlier", "later"
-    return value, "the rest" if against == "rest" else against
+    return value, name_of_side(against)
 
 
 def describe_comparison(question: str, value: str, against: str) -> str:
@@ -54,6 +57,28 @@ def describe_comparison(question: str, value: str, against: str) -> str:
     if (value, against) == ("any", "others"):
         return "any value against the others"
     return f"{value} against {describe_sides(question, value, against)[1]}"
+
+
+def describe_finding(question: str, row: Mapping[Any, Any]) -> str:
+    """A row of a table of findings, or of bare distances, in sentences."""
+    value, against = str(row["value"]), str(row["against"])
+    one, two = describe_sides(question, value, against)
+    if "distance" in row:
+        return (
+            f"Distance {row['distance']:.3f}; {row['uses']:,} uses ({value}) and {row['uses_against']:,} ({against})."
+        )
+    if pd.isna(row["p"]):
+        return "Not tested: it has too few uses, or too few units use it."
+    p = describe_p(row["p"], row["permutations"])
+    p = p if p.startswith("<") else f"= {p}"
+    verdict = "holds" if row["holds"] else "not shown to hold"
+    text = f"Difference {row['estimate']:.2f} ({row['lower']:.2f} to {row['upper']:.2f}), p {p}, adjusted "
+    text += f"{row['p_adjusted']:.2g}: {verdict}. {row['uses']:,} uses by {row['units']:,} units ({one}), "
+    text += f"{row['uses_against']:,} by {row['units_against']:,} ({two})."
+    sides = [
+        f"{context} ({side})" for side, context in ((one, row["context"]), (two, row["context_against"])) if context
+    ]
+    return text + (f" Used with {'; '.join(sides)}." if sides else "")
 
 
 def slice_names(fitted: Embeddings) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from laplex import plots
 from laplex.errors import InputError
+from laplex.plots.frames import name_of_side
 from laplex.reports import choosing, describing
 from laplex.reports.parts import LINE_BREAK, Drawings, section
 
@@ -125,12 +126,12 @@ def passages_by_side(found: Any) -> dict[str, list[dict[str, str]]]:
     columns = [name for name in found.passages.columns if name not in ("value", "before", "word", "after", "document")]
     sides: dict[str, list[dict[str, str]]] = {}
     for row in found.passages.to_dict("records"):
-        side = "the rest" if row["value"] == "rest" else str(row["value"])
+        side = name_of_side(str(row["value"]))
         sides.setdefault(side, []).append(passage(row, columns[:MAX_METADATA]))
     return sides
 
 
-def passage(row: Mapping[str, Any], columns: list[str]) -> dict[str, str]:
+def passage(row: Mapping[Any, Any], columns: list[str]) -> dict[str, str]:
     """A passage as a page shows it."""
     parts = {name: " ".join(str(row[name]).split()) for name in ("before", "word", "after")}
     # a space within the text is kept, also where the text is split

@@ -1,4 +1,4 @@
-"""Two pages on differences: the words that differ most between groups, and those that changed most over time."""
+"""Two pages of findings: the words that differ between groups, and those that change along an ordered column."""
 
 from __future__ import annotations
 
@@ -9,161 +9,225 @@ import streamlit as st
 
 from laplex import plots
 from laplex.embeddings import Embeddings
+from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
-from laplex.explorer.loading import ask, code_of_call
-from laplex.plots.frames import BETWEEN
-from laplex.reports import choosing
+from laplex.explorer.loading import Answer, ask, code_of_call
+from laplex.explorer.views.explained import show_explanation
+from laplex.reports import choosing, describing
+from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
 
-ALL_WORDS = 1_000_000_000
 TABLE_ROWS = 500
 BARS = 20
-TESTED_WORDS = (50, 100, 200, 500, 1_000, 5_000)  # more take longer
-CHANGED_WORDS = 60
-_TEST_HELP = (
-    "Tests whether a difference would hold in another sample of text: an estimate without noise, a 90% interval, "
-    "and p, adjusted for the number of words. A hundred words take some seconds, a thousand take minutes."
+LABELS = 16  # of words in the chart of all words
+CHOSEN = "explained"  # the key of the word that is looked into
+MAX_VALUES_IN_PAIRS = 12
+REST, PAIRS, JOINT = "each with the rest", "in pairs", "all jointly"
+AGAINST = {REST: "rest", PAIRS: "pairs", JOINT: "joint"}
+BARE_TEXT = (
+    "Bare distances between the fitted vectors. They grow with frequency and with noise, and say nothing about another "
+    "sample of text."
 )
 
 
 def show_contrast() -> None:
-    """Draw the page of words that differ most between two groups."""
+    """Draw the page of words that differ between groups."""
     fitted = loading.model()
-    showing.heading("Contrast", "The words that are used most differently by two groups.")
+    showing.heading("Contrast", "The words that groups use differently: how much, how surely, and with what words.")
     with address.controls():
         language = address.language_box(fitted)
-        column = address.column_box(choosing.compared_columns(fitted), "column", "Compare the values of")
-        where = address.slice_boxes(fitted, without=[column])
-        default = choosing.min_count(fitted, column, language)
-        least = address.slider("Used at least … times in each", choosing.MIN_COUNTS, default, "min_count", 260)
-    with st.container(horizontal=True, vertical_alignment="center", key="switches"):
-        content = st.toggle("Without function words and numbers", True, key="content", bind="query-params")
-        most, test = _test_boxes(fitted, column)
-    options: dict[str, Any] = {"language": language, "at": where}
-    frame, _ = ask(fitted, "contrast", column, ALL_WORDS, min_count=least, **options)
-    code = f"frame = {code_of_call('fitted.contrast', column, top=len(frame), min_count=least, **options)}"
-    pair, pair_code = _choose_pair(frame, column)
-    frame, code = frame[frame[column] == pair].reset_index(drop=True), code + pair_code
-    if content:
-        frame, content_code = _content_words(fitted, frame, language)
-        code += content_code
-    if test and len(frame):
-        frame, code = _test(fitted, frame, column, most, options | test)
-        frame, code = frame[frame[column] == pair].reset_index(drop=True), code + pair_code
-    if frame.empty:
-        st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
-        return
-    _show_differences(frame, bool(test), language)
-    _show_all_words(frame, code, column, language)
-
-
-def _test_boxes(fitted: Embeddings, column: str) -> tuple[int, dict[str, Any]]:
-    """The number of words to test, and the options of the test; none if there is no test."""
-    tokens = loading.text(fitted)
-    if not isinstance(tokens, Tokens):
-        return 0, {}
-    if not st.toggle("Test the differences", key="test", bind="query-params", help=_TEST_HELP):
-        return 0, {}
-    cluster = address.cluster_box(fitted, tokens, column, "cluster")
-    most = address.slider("Words to test", TESTED_WORDS, TESTED_WORDS[0], "most")
-    clusters = choosing.min_clusters(tokens, cluster) if cluster is not None else choosing.MAX_MIN_CLUSTERS
-    options = {
-        "cluster": cluster or "documents",
-        "interval": loading.INTERVAL,
-        "rank": "evidence",
-        "min_clusters": clusters,
-    }
-    return most, options
-
-
-def _choose_pair(frame: pd.DataFrame, column: str) -> tuple[str, str]:
-    """The pair of values that is compared, and the code that selects it; no code if there is only one."""
-    pairs = [str(pair) for pair in dict.fromkeys(frame[column])]
-    if len(pairs) < 2:
-        return next(iter(pairs), ""), ""
-    pair = str(address.select("Between", pairs, "pair", width=320))
-    return pair, f"\nframe = frame[frame[{column!r}] == {pair!r}]"
-
-
-def _content_words(fitted: Embeddings, frame: pd.DataFrame, language: str | None) -> tuple[pd.DataFrame, str]:
-    """The rows of content words, and the code that selects them."""
-    code = '\nframe = frame[frame["word"].str.isalpha() & (frame["word"].str.len() > 2)]'
-    if choosing.function_words(fitted, language):
-        name = fitted.languages[fitted.language(language)] or "en"
-        code += f'\nframe = frame[~frame["word"].isin(lx.lexicons.stop_words({name!r}))]'
-    return frame[choosing.is_content_word(fitted, frame["word"], language)].reset_index(drop=True), code
-
-
-def _test(
-    fitted: Embeddings, frame: pd.DataFrame, column: str, most: int, options: dict[str, Any]
-) -> tuple[pd.DataFrame, str]:
-    """The most frequent words by the evidence that they differ, and the code. A choice by counts keeps p valid."""
-    rarer = frame[["count_one", "count_two"]].min(axis=1)
-    words = frame.loc[rarer.sort_values(ascending=False, kind="stable").index[:most], "word"].tolist()
-    if len(frame) > most:
-        showing.explain(f"The {most:,} most frequent of {len(frame):,} words are tested.")
-    with st.spinner("Reading the text to test which differences would hold in another sample …", show_time=True):
-        tested, code = ask(fitted, "contrast", column, words=words, **options)
-    return tested[tested["estimate"].notna()], f'frame = {code}\nframe = frame[frame["estimate"].notna()]'
-
-
-def _show_differences(frame: pd.DataFrame, tested: bool, language: str | None) -> None:
-    left, right = st.columns([5, 7], gap="large")
-    with left:
-        showing.section("Most different")
-        showing.chart(plots.bars(frame.head(BARS), panels=[], width=300), "The words that differ most")
-    with right:
-        if tested:
-            found = f"{int((frame['p_adjusted'] <= 0.05).sum()):,} of {len(frame):,} words differ"
-            text = f"{found} at a false discovery rate of 5%. Click a dot for its word."
-            showing.section("How much, and how certain", text)
-        else:
-            text = "The prior holds rare words together. "
-            text += "Look for words far to the right of others that are as frequent."
-            showing.section("How much, and how often", text)
-        chart = plots.volcano(frame, width=560, height=380)
-        answer = showing.chart(chart, "Difference against evidence", key="volcano")
-        if picked := answer["selection"].get("picked") if answer else None:
-            address.go_to_word(str(picked[0]["_text"]), language)
-
-
-def _show_all_words(frame: pd.DataFrame, code: str, column: str, language: str | None) -> None:
-    showing.section("All words", "Click a row to look at the word.")
-    one, two = str(frame[column].iloc[0]).split(BETWEEN)
-    labels = {"count_one": f"uses, {one}", "count_two": f"uses, {two}", "clusters_one": f"speakers, {one}"}
-    labels |= {"clusters_two": f"speakers, {two}", "p_adjusted": "p, adjusted", "n": "uses"}
-    row = showing.table(frame.drop(columns=column).head(TABLE_ROWS), key="contrast_rows", height=420, **labels)
-    if len(frame) > TABLE_ROWS:
-        st.caption(f"The first {TABLE_ROWS:,} of {len(frame):,} words; the file has all of them.")
-    showing.download(frame, f"contrast {column}", code, key="contrast")
-    if row is not None:
-        address.go_to_word(str(frame["word"].iloc[row]), language)
+        column = address.column_box(_first_tested(fitted, "contrast", language), "column", "Compare the values of")
+        against = _against_box(fitted, column)
+        page = _Page(fitted, "contrast", column, language, against)
+    page.show()
 
 
 def show_change() -> None:
-    """Draw the page of words that changed most."""
+    """Draw the page of words that change along an ordered column."""
     fitted = loading.model()
-    showing.heading("Change", "The words whose vectors moved farthest from the first period to the last.")
+    showing.heading("Change", "The words whose use changes: how far, how surely, and from what words to what words.")
     with address.controls():
         language = address.language_box(fitted)
-        along = address.column_box(choosing.ordered_columns(fitted), "along", "Along")
-        where = address.slice_boxes(fitted, without=[along])
-        default = max(choosing.min_count(fitted, along, language), choosing.MIN_COUNT_OF_CHANGE)
-        least = address.slider("Used at least … times at both ends", choosing.MIN_COUNTS, default, "min_count", 260)
-    options: dict[str, Any] = {"language": language, "at": where}
-    frame, code = ask(fitted, "drift", along, top=3 * CHANGED_WORDS, min_count=least, **options)
-    frame = frame[choosing.is_content_word(fitted, frame["word"], language)].head(CHANGED_WORDS).reset_index(drop=True)
-    if frame.empty:
-        st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
-        return
-    text = "Distance: from the first period to the last. Path: the sum of all steps. Click a row to follow the word."
-    showing.section("Most changed", text)
-    labels = {"before": str(frame["from"][0]), "after": str(frame["to"][0])}
-    row = showing.table(frame.drop(columns=["from", "to"]), key="drift_rows", height=360, **labels)
-    showing.download(frame, f"drift {along}", code, key="drift")
-    showing.section("The path of a word")
+        along = address.column_box(_first_tested(fitted, "drift", language), "along", "Along")
+        page = _Page(fitted, "drift", along, language, None)
+    first = page.show()
+    _path(fitted, along, language, page.where, first)
+
+
+def _first_tested(fitted: Embeddings, question: str, language: str | None) -> list[str]:
+    """The columns of a page: those with findings about the question first, and of these where something holds."""
+    tests = choosing.inference(fitted, language)
+    columns = choosing.ordered_columns(fitted) if question == "drift" else choosing.compared_columns(fitted)
+    stored = [name for name in loading.stored_findings(fitted, language) if name in columns]
+    ranked = list(dict.fromkeys([*stored, *columns]))
+    return sorted(ranked, key=lambda name: tests.question(name) != question)
+
+
+def _against_box(fitted: Embeddings, column: str) -> str | None:
+    """What each value is compared with; None for what is asked if nothing is said."""
+    values = len(fitted.values(column))
+    if values < 3:
+        return None
+    options = [REST, PAIRS, JOINT] if values <= MAX_VALUES_IN_PAIRS else [JOINT, REST]
+    chosen = str(address.select("Compare", options, "against"))
+    return None if chosen == options[0] else AGAINST[chosen]
+
+
+class _Page:
+    """The page of a question about a column: its choices, and what it shows."""
+
+    def __init__(
+        self, fitted: Embeddings, question: str, column: str, language: str | None, against: str | None
+    ) -> None:
+        self.fitted, self.question, self.column, self.language = fitted, question, column, language
+        self.where = address.slice_boxes(fitted, without=[column])
+        tokens = loading.text(fitted)
+        unit = address.unit_box(fitted, tokens, column) if isinstance(tokens, Tokens) else None
+        self.shared: dict[str, Any] = {"unit": unit} | ({"language": language} if language is not None else {})
+        self.options: dict[str, Any] = {"at": self.where} if self.where else {}
+        if against is not None:
+            self.options["against"] = against
+
+    def show(self) -> str | None:
+        """Draw the findings, or bare distances if these are asked for, or all there is; the first word."""
+        with st.container(horizontal=True, vertical_alignment="center", key="switches"):
+            function_words = st.toggle("Function words too", False, key="function_words", bind="query-params")
+            bare = st.toggle("Bare distances, without a test", False, key="bare", bind="query-params")
+            may_test = bare or self._may_test()
+        if function_words:
+            self.shared["exclude"] = ()
+        if not bare and may_test:
+            try:
+                answer = loading.find(self.fitted, self.question, self.column, shared=self.shared, **self.options)
+            except InputError as error:
+                st.info(showing.escape_markdown(f"Not tested: {error}."), icon=":material/info:")
+            else:
+                return self._show_findings(answer)
+        return self._show_distances(function_words)
+
+    def _may_test(self) -> bool:
+        """Whether findings are kept, or what is asked was chosen; else a test is offered, since it may take minutes."""
+        kept = choosing.inference(self.fitted, self.language).question(self.column) == self.question
+        kept = kept and self.column in loading.stored_findings(self.fitted, self.language)
+        if kept or self.options or self.shared["unit"] or not isinstance(loading.text(self.fitted), Tokens):
+            return True
+        label = "Test all words (reads the text, which may take minutes)"
+        return bool(st.toggle(label, False, key="test", bind="query-params"))
+
+    def _show_findings(self, answer: Answer) -> str | None:
+        for warning in answer.warnings:
+            st.warning(showing.escape_markdown(sentence(warning)), icon=":material/warning:")
+        st.markdown(f"**{showing.escape_markdown(sentence(answer.frame.attrs['summary']))}**")
+        tested = answer.frame[answer.frame["p"].notna()]
+        if tested.empty:
+            return None
+        frame, code = self._choose_comparison(tested, f"frame = {answer.code}")
+        value, against = (str(frame[name].iloc[0]) for name in ("value", "against"))
+        one, two = describing.describe_sides(self.question, value, against)
+        held = int(frame["holds"].sum())
+        name = describing.describe_comparison(self.question, value, against)
+        text = f"{held:,} of {len(frame):,} words hold, and come first. " if held else f"None of {len(frame):,} holds. "
+        text += "Difference: by how much the log odds of the word in a context typically differ, with a 90% interval. "
+        showing.section(name[:1].upper() + name[1:], text + "Click a row to see what the difference is made of.")
+        self._table(table_of_findings(frame), frame, code, labels_of_findings(one, two))
+        show_explanation(self.fitted, frame, self.question, self.column, self._chosen(frame), self.shared, self.where)
+        self._charts(frame, "How much, and how surely", "Click a dot to look into its word.")
+        return str(frame["word"].iloc[0])
+
+    def _show_distances(self, function_words: bool) -> str | None:
+        """Bare distances: no test, and said so."""
+        st.warning(BARE_TEXT, icon=":material/straighten:")
+        default = choosing.min_count(self.fitted, self.column, self.language)
+        least = address.slider("Used at least … times on each side", choosing.MIN_COUNTS, default, "min_count", 260)
+        options = {name: value for name, value in self.options.items() if value not in ("rest", "joint")}
+        shared = {name: value for name, value in self.shared.items() if name == "language"}
+        frame = loading.bare_distances(self.fitted, self.question, self.column, shared, options)
+        asked = code_of_call("fitted.inference", **shared) if shared else "fitted"
+        code = f"frame = {code_of_call(f'{asked}.{self.question}', self.column, test=False, **options)}"
+        frame = frame[frame[["uses", "uses_against"]].min(axis=1) >= least]
+        code += f'\nframe = frame[frame[["uses", "uses_against"]].min(axis=1) >= {least}]'
+        if not function_words:
+            frame = frame[~frame["word"].isin(list(choosing.function_words(self.fitted, self.language)))]
+            code += f'\nframe = frame[~frame["word"].isin({asked}{"" if shared else ".inference()"}.excluded())]'
+        if frame.empty:
+            st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
+            return None
+        frame, code = self._choose_comparison(frame, code)
+        value, against = (str(frame[name].iloc[0]) for name in ("value", "against"))
+        name = describing.describe_comparison("contrast", value, against)
+        showing.section(name[:1].upper() + name[1:], "The most distant words first. Click a row to look into the word.")
+        labels = {"uses": f"uses, {value}", "uses_against": f"uses, {against}", "cosine": "cosine distance"}
+        self._table(frame.drop(columns=["value", "against"]), frame, code, labels)
+        show_explanation(self.fitted, frame, self.question, self.column, self._chosen(frame), self.shared, self.where)
+        text = (
+            "Few uses make large distances by chance. Look for words far to the right of others that are as frequent."
+        )
+        self._charts(frame, "How far, and how often", text)
+        return str(frame["word"].iloc[0])
+
+    def _choose_comparison(self, frame: pd.DataFrame, code: str) -> tuple[pd.DataFrame, str]:
+        """The rows of one comparison, and the code that selects them; the one with most findings to begin with."""
+        pairs = choosing.comparisons(frame)
+        pair = pairs[0]
+        if len(pairs) > 1:
+            names = {describing.describe_comparison(self.question, *one): one for one in pairs}
+            pair = names[str(address.select("Comparison", list(names), "comparison", width=320))]
+            code += f'\nframe = frame[(frame["value"] == {pair[0]!r}) & (frame["against"] == {pair[1]!r})]'
+        rows = frame[(frame["value"] == pair[0]) & (frame["against"] == pair[1])]
+        return rows.reset_index(drop=True), code
+
+    def _table(self, shown: pd.DataFrame, frame: pd.DataFrame, code: str, labels: dict[str, str]) -> None:
+        words = frame["word"].astype(str).tolist()
+
+        def pick(row: int) -> None:
+            st.session_state[CHOSEN] = words[row]
+
+        showing.table(shown.head(TABLE_ROWS), key=f"{self.question}_rows", height=420, pick=pick, labels=labels)
+        if len(frame) > TABLE_ROWS:
+            st.caption(f"The first {TABLE_ROWS:,} of {len(frame):,} words; the file has all of them.")
+        showing.download(frame, f"{self.question} {self.column}", code, key=self.question)
+
+    def _chosen(self, frame: pd.DataFrame) -> str | None:
+        words = frame["word"].astype(str).head(TABLE_ROWS).tolist()
+        return address.chosen_word(self.fitted, self.language, words, CHOSEN)
+
+    def _charts(self, frame: pd.DataFrame, title: str, text: str) -> None:
+        def pick(word: str) -> None:
+            st.session_state[CHOSEN] = word
+
+        showing.section(title, text)
+        left, right = st.columns([5, 7], gap="large")
+        with left:
+            showing.chart(plots.bars(frame.head(BARS), panels=[], width=280), "The words that come first")
+        with right:
+            chart = plots.volcano(frame, labels=LABELS, width=560, height=380)
+            showing.chart(chart, "Difference against evidence", key="volcano", pick=pick)
+
+
+def table_of_findings(frame: pd.DataFrame) -> pd.DataFrame:
+    """The findings of one comparison as they are shown: what is used with what next to the word, p in words."""
+    shown = frame.drop(columns=["value", "against", "permutations"])
+    p = [describing.describe_p(p, n) for p, n in zip(frame["p"], frame["permutations"])]
+    first = ["word", "holds", "context", "context_against", "estimate", "lower", "upper", "p", "p_adjusted"]
+    return shown.assign(p=p)[[*first, *(name for name in shown.columns if name not in first)]]
+
+
+def labels_of_findings(one: str, two: str) -> dict[str, str]:
+    """The names of the columns of findings, for two sides."""
+    labels = {"estimate": "difference", "p_adjusted": "adjusted p"}
+    for name, label in (("context", "used with"), ("uses", "uses"), ("units", "units")):
+        labels |= {name: f"{label}, {one}", f"{name}_against": f"{label}, {two}"}
+    return labels
+
+
+def _path(fitted: Embeddings, along: str, language: str | None, where: dict[str, Any], first: str | None) -> None:
+    """The path of the word that is looked into, or of the first."""
+    showing.section("The path of a word", "What the vectors of a word say at each value; this is no test.")
+    chosen = st.session_state.get(CHOSEN)
+    known = chosen if chosen in fitted.rows.vocabularies[fitted.language(language)] else first
     with st.container(horizontal=True):
-        word = address.word_box(fitted, language, key="moved", default=str(frame["word"].iloc[row or 0]))
+        word = address.word_box(fitted, language, key="moved", default=known)
+    options: dict[str, Any] = {"language": language, "at": where}
     left, right = st.columns([1, 1], gap="large")
     with left:
         st.caption("Its path among its neighbors, in two dimensions. Hollow: not used then, placed by the prior.")
@@ -172,5 +236,6 @@ def show_change() -> None:
         st.caption(f"Its similarity to itself at the first {along}.")
         path, code = ask(fitted, "trajectory", word, along=along, **options)
         showing.chart(plots.lines(path, x=along, width=400, height=220), f"Similarity of {word} to its first vector")
-        showing.table(path[[*fitted.columns, "neighbors", "count"]])
+        counts = [name for name in ("neighbors", "uses", "count") if name in path]
+        showing.table(path[[*fitted.columns, *counts]])
     showing.download(path, f"trajectory {word}", code, key="path")

@@ -38,7 +38,7 @@ def show_dimensions() -> None:
     words = _words_box(fitted, language, [*axis[0], *axis[1]])
     options: dict[str, Any] = {"language": language, "at": where}
     frame, code = ask(fitted, "project", words, axis=axis, **options)
-    order = frame.groupby("word", sort=False)["position"].mean().sort_values(ascending=False).index
+    order = frame.groupby("word", sort=False)[_measured(frame)].mean().sort_values(ascending=False).index
     frame = frame.set_index("word").loc[order].reset_index()
     left, right = st.columns([6, 5], gap="large")
     with left:
@@ -69,6 +69,10 @@ def _words_box(fitted: Embeddings, language: str | None, poles: list[str]) -> li
     return choosing.check_words(fitted, chosen or words, language)
 
 
+def _measured(frame: pd.DataFrame) -> str:
+    return "position" if "position" in frame else "estimate"
+
+
 def _extremes(fitted: Embeddings, axis: Axis, language: str | None, where: dict[str, Any]) -> None:
     frequent = pd.Series(fitted.words(language)[:RANKED_WORDS], dtype=object)
     frequent = frequent[choosing.is_content_word(fitted, frequent, language)]
@@ -76,8 +80,8 @@ def _extremes(fitted: Embeddings, axis: Axis, language: str | None, where: dict[
         return
     text = f"Of {len(frequent):,} frequent words, on average over the groups. Click one to see it."
     showing.section("The most extreme words", text)
-    frame = fitted.project(frequent.tolist(), axis, language=language, at=where)
-    mean = frame.groupby("word", sort=False)["position"].mean().sort_values()
+    frame, _ = ask(fitted, "project", frequent.tolist(), axis, language=language, at=where)
+    mean = frame.groupby("word", sort=False)[_measured(frame)].mean().sort_values()
     lists = []
     for pole, ranked in ((axis[0], mean.iloc[::-1]), (axis[1], mean)):
         items = [
@@ -151,5 +155,6 @@ def frequent_words(fitted: Embeddings, top: int, language: str | None, where: di
 
 def words_near(fitted: Embeddings, word: str, top: int, language: str | None, where: dict[str, Any]) -> list[str]:
     """A word and its neighbors, the nearest of each slice first."""
-    frame = fitted.neighbors(word, top, language=language, at=where).sort_values("rank", kind="stable")
+    frame, _ = ask(fitted, "neighbors", word, top, language=language, at=where)
+    frame = frame.sort_values("rank", kind="stable")
     return list(dict.fromkeys([word, *frame["neighbor"]]))[: top + 1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import pandas as pd
@@ -15,14 +14,16 @@ from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.loading import CodeName, ask, code_of_call
+from laplex.plots.frames import BETWEEN
 from laplex.questions.similarity import translate
 from laplex.reports import choosing, describing
+from laplex.reports.findings import MAX_METADATA, passage
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
 
 CHART_SIZE: dict[str, Any] = {"width": 440, "height": 250}  # pixels
 MAX_LISTS = 24  # slices whose neighbors are shown at once
-MIN_CLUSTERS_OF_WORD = 2  # for a single word, whose interval says how certain it is
+PASSAGES = 4
 BEST_WORDS = 12
 TABLE_HEIGHT = 35 * (BEST_WORDS + 1) + 3  # pixels
 
@@ -41,7 +42,7 @@ def show() -> None:
     with left:
         _frequency(fitted, word, language)
     with right:
-        _distance(fitted, word, language)
+        _findings(fitted, word, language)
     _passages(fitted, word, language)
     _prior(fitted, word, language, where)
 
@@ -132,55 +133,86 @@ def count_frame(fitted: Embeddings, word: str, language: str | None) -> pd.DataF
     return frame.assign(per_million=1e6 * count / tokens.clip(1))
 
 
-def _distance(fitted: Embeddings, word: str, language: str | None) -> None:
-    """How far the groups are apart, by period; or whichever of the two there is."""
+def _findings(fitted: Embeddings, word: str, language: str | None) -> None:
+    """What was found about the word, and on request how it goes along a column, or bare distances."""
+    showing.section("What was found", "Whether its use differs would hold in another sample of text.")
+    _stored(fitted, word, language)
     ordered, groups = choosing.ordered_columns(fitted), choosing.group_columns(fitted)
-    if groups and ordered:
-        _distance_along(fitted, word, language, groups[0], ordered[0])
-    elif groups:
-        showing.section("How far apart", f"The distance between the vectors of “{word}” at two values of {groups[0]}.")
-        frame, code = ask(fitted, "distance", word, across=groups[0], language=language)
-        chart = plots.bars(frame, y=groups[0], panels=[], width=CHART_SIZE["width"])
-        showing.chart(chart, f"Distance of {word}")
-        showing.download(frame, f"distance {word}", code, key="distance")
-    elif ordered:
-        showing.section("How it changed", f"The similarity of “{word}” to itself at the first {ordered[0]}.")
-        frame, code = ask(fitted, "trajectory", word, along=ordered[0], language=language)
-        showing.chart(plots.lines(frame, x=ordered[0], **CHART_SIZE), f"Change of {word}")
-        showing.download(frame, f"trajectory {word}", code, key="path")
+    if groups and ordered and isinstance(loading.text(fitted), Tokens):
+        label = showing.escape_markdown(f"Compare {groups[0]} at each {ordered[0]} (reads the text)")
+        if st.toggle(label, key="along", bind="query-params"):
+            _distance_along(fitted, word, language, groups[0], ordered[0])
+    if (groups or ordered) and st.toggle("Bare distances, without a test", key="bare", bind="query-params"):
+        _bare_distances(fitted, word, language, groups, ordered)
+
+
+def _stored(fitted: Embeddings, word: str, language: str | None) -> None:
+    """The findings about the word that are kept with the model."""
+    stored = loading.stored_findings(fitted, language)
+    if not stored:
+        st.caption(
+            "No findings are kept with this model. The pages Contrast and Change can test it, if its text is there."
+        )
+        return
+    found = {column: frame[frame["word"] == word] for column, frame in stored.items()}
+    tests = choosing.inference(fitted, language)
+    lines = [
+        f"By {column}, {describing.describe_comparison(question, row['value'], row['against'])}: "
+        + describing.describe_finding(question, row)
+        for column, rows in found.items()
+        for question in [tests.question(column)]
+        for row in rows.to_dict("records")
+    ]
+    if lines:
+        showing.sentences(lines)
+        rows = pd.concat([rows.assign(column=column) for column, rows in found.items() if len(rows)])
+        calls = [
+            f"fitted.{tests.question(column)}({column!r}, {word!r})" for column, rows in found.items() if len(rows)
+        ]
+        code = "import pandas as pd\n\nframe = pd.concat([" + ", ".join(calls) + "])"
+        showing.download(rows, f"findings {word}", code, key="findings")
+    elif word in choosing.function_words(fitted, language):
+        st.caption("It is a function word, which findings leave out.")
+    else:
+        st.caption("It was not tested: it has too few uses, or too few units use it.")
 
 
 def _distance_along(fitted: Embeddings, word: str, language: str | None, across: str, along: str) -> None:
-    text = f"The distance between the vectors of “{word}” at two values of {across}. Higher: used more differently."
-    showing.section(f"How far apart, by {along}", text)
-    options: dict[str, Any] = {"across": across, "along": along, "language": language}
-    tokens = loading.text(fitted)
-    label = "With intervals (takes a while the first time)"
-    if isinstance(tokens, Tokens) and st.toggle(label, key="intervals", bind="query-params"):
-        cluster = address.cluster_box(fitted, tokens, across, "distance_cluster")
-        options |= {"interval": loading.INTERVAL, "cluster": cluster, "min_clusters": MIN_CLUSTERS_OF_WORD}
-        with st.spinner("Reading the text to estimate how certain that is …"):
-            frame, code = ask(fitted, "distance", word, **options)
-        measured = "estimate"
-        st.caption("Estimates without sampling noise, with 90% intervals. Zero: no difference beyond chance.")
-        if missing := list(dict.fromkeys(frame.loc[frame["estimate"].isna(), along].astype(str))):
-            text = f"Nothing for {', '.join(missing)}: too few speakers use the word there."
-            st.caption(showing.escape_markdown(text))
-            if len(missing) == frame[along].nunique():
-                return
+    shared = {"language": language}
+    answer = loading.find(fitted, "distance", word, across=across, along=along, shared=shared)
+    tested = answer.frame[answer.frame["p"].notna()]
+    missing = [str(value) for value in dict.fromkeys(answer.frame[along]) if value not in set(tested[along])]
+    if missing:
+        st.caption(showing.escape_markdown(f"Not tested at {', '.join(missing)}: too few units use the word there."))
+    if len(tested):
+        showing.chart(plots.lines(tested, x=along, **CHART_SIZE), f"Difference of {word} by {along}")
+        showing.download(answer.frame, f"distance {word}", f"frame = {answer.code}", key="distance")
+
+
+def _bare_distances(
+    fitted: Embeddings, word: str, language: str | None, groups: Sequence[str], ordered: Sequence[str]
+) -> None:
+    """How far the vectors are apart, by period; or whichever of the two there is."""
+    st.caption("Between the fitted vectors. They grow with noise, and say nothing about another sample of text.")
+    if groups:
+        along = ordered[0] if ordered else None
+        frame, code = ask(fitted, "distance", word, across=groups[0], along=along, language=language)
+        if along:
+            chart = plots.lines(frame, x=along, y="distance", **CHART_SIZE)
+        else:
+            named = frame.assign(pair=frame["value"] + BETWEEN + frame["against"])[["pair", "distance", "uses"]]
+            chart = plots.bars(named, y="pair", panels=[], width=CHART_SIZE["width"])
+        showing.chart(chart, f"Distance of {word}")
+        showing.download(frame, f"distance {word}", f"frame = {code}", key="bare")
     else:
-        (frame, code), measured = ask(fitted, "distance", word, **options), "distance"
-    shown = frame.drop(columns=["n", "clusters_one", "clusters_two"], errors="ignore")
-    color = across if shown[across].nunique() > 1 else None
-    chart = plots.lines(shown, x=along, y=measured, color=color, **CHART_SIZE)
-    showing.chart(chart, f"Distance of {word} by {along}")
-    showing.download(frame, f"distance {word}", code, key="distance")
+        frame, code = ask(fitted, "trajectory", word, along=ordered[0], language=language)
+        showing.chart(plots.lines(frame, x=ordered[0], **CHART_SIZE), f"Change of {word}")
+        showing.download(frame, f"trajectory {word}", f"frame = {code}", key="bare")
 
 
 def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
     tokens = loading.text(fitted)
-    text = "Passages with words that are typical of its use in that slice. Rare words are left out."
-    showing.section("In the text", text)
+    showing.section("In the text", "Passages that are typical of the word, at most one of a document.")
     if not isinstance(tokens, Tokens):
         st.caption(showing.escape_markdown(f"Not here: {tokens}"))
         return
@@ -193,17 +225,12 @@ def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
     if len(slices) > 1:
         names = list(slices)
         name = address.select("Slice", names, "passages", names.index(name), 260)
-    passages = loading.typical_passages(fitted, tokens, word, slices[name], index)
-    lines = [
-        f'<p class="passage">{escape(passage.left)} <mark>{escape(passage.word)}</mark> {escape(passage.right)}</p>'
-        for passage in passages
-    ]
-    st.html("".join(lines))
-    arguments = (CodeName("fitted"), CodeName("tokens_of(fitted)"), word)
-    call = code_of_call("typical_passages", *arguments, slice=slices[name], language=index)
-    code = "import pandas as pd\n\nfrom laplex.explorer.loading import typical_passages\n"
-    code += f"from laplex.fitting.provenance import tokens_of\n\nframe = pd.DataFrame({call})"
-    showing.download(pd.DataFrame(passages), f"passages {word}", code, key="passages")
+    where = dict(zip(fitted.columns, fitted.rows.slices.keys[slices[name]]))
+    shared = {"language": language}
+    answer = loading.find(fitted, "passages", word, top=PASSAGES, at=where, shared=shared)
+    metadata = [column for column in tokens.columns if column in answer.frame][:MAX_METADATA]
+    showing.passages([passage(row, metadata) for row in answer.frame.to_dict("records")])
+    showing.download(answer.frame, f"passages {word}", f"frame = {answer.code}", key="passages")
 
 
 def _prior(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any]) -> None:
@@ -239,7 +266,7 @@ def show_languages() -> None:
             "the other language, so that words near to everything come later. Rank: the place by the cosine alone.",
         )
         labels = {"neighbor": target, "csls": "CSLS", "similarity": "cosine"}
-        showing.table(frame.drop(columns=[*fitted.columns, "word"]), height=TABLE_HEIGHT, **labels)
+        showing.table(frame.drop(columns=[*fitted.columns, "word"]), height=TABLE_HEIGHT, labels=labels)
         call = code_of_call("translate", CodeName("fitted"), word, language, target, k=BEST_WORDS, at=where)
         code = f"from laplex.questions.similarity import translate\n\nframe = {call}"
         showing.download(frame, f"translations {word}", code, key="said")
