@@ -291,7 +291,8 @@ class Inference(CosineQuestions):
             found = self._with_untested(asked, found, missing)
         warn_of_speakers(asked.column, found.facts.get("decided_by"))
         table = found.table(self, words=names, exclude=self.excluded())
-        table.attrs["summary"] = summary(table, asked, found.facts, self)
+        untested = found.facts["untested"] if names is None else 0
+        table.attrs["summary"] = summary(table, asked, found.facts | {"untested": untested}, self)
         say(table.attrs["summary"], quiet=self.quiet)
         return table
 
@@ -381,6 +382,9 @@ def summary(table: pd.DataFrame, asked: Asked, facts: Mapping[str, Any], options
     least = f"{facts.get('min_count')} uses by {facts.get('min_units')} of them on each side"
     if rare and tested:
         rate += f"; without {least}, and so not tested: {quote(rare, 5)}"
+    if facts["untested"]:
+        rare_words = f"{facts['untested']:,} words that fewer than {facts.get('min_units')} of them use on a side"
+        rate += f"; {rare_words} are not tested"
     if not tested:
         return f"nothing could be tested ({unit}): no word has {least}"
     if not held:
