@@ -125,6 +125,21 @@ def test_every_list_of_words_knows_its_language(view, expected, tmp_path, monkey
     assert [shown["language"] for shown in lists] == expected
 
 
+def test_words_that_are_not_used_in_a_slice_have_no_place_there(tmp_path, monkeypatch):
+    """The lists of extreme words are sent as JSON, which has no NaN."""
+    model = random_model(("year",), (("2000",), ("2001",)))
+    model.counts[0][1, model.id("army", 0)] = 0
+    model.save(tmp_path / "m.laplex")
+    lists = []
+    monkeypatch.setattr(showing, "grid", lambda groups, **_: lists.extend(groups[""]))
+    look(tmp_path / "m.laplex", "dimensions", monkeypatch, plus="war", minus="tax", **{"at.year": "2001"})
+    items = [item for shown in lists for item in shown["items"]]
+    assert items
+    assert "army" not in {item["word"] for item in items}
+    assert max(item["share"] for item in items) == pytest.approx(1.0)
+    assert min(item["share"] for item in items) >= 0
+
+
 def test_two_languages_are_translated_by_cosine_and_csls(tmp_path, monkeypatch):
     model = random_model((), ((),), languages=("en", "it"))
     model.save(tmp_path / "m.laplex")

@@ -137,11 +137,11 @@ def bare(fitted: Embeddings, question: str, language: str | None) -> tuple[Any, 
 
     That is the model itself, or for a language that its method does not take, the object that tests share.
     """
-    parameters = inspect.signature(getattr(fitted, question)).parameters
-    options: dict[str, Any] = {"test": False} if "test" in parameters else {}
-    if language is None or "language" in parameters:
-        return fitted, options | ({"language": language} if language is not None else {})
-    return fitted.inference(language=language), options
+    if language is None:
+        return fitted, {"test": False}
+    if "language" in inspect.signature(getattr(fitted, question)).parameters:
+        return fitted, {"language": language, "test": False}
+    return fitted.inference(language=language), {"test": False}
 
 
 def check_words(fitted: Embeddings, words: Sequence[str], language: str | None = None) -> list[str]:

@@ -81,11 +81,11 @@ def _extremes(fitted: Embeddings, axis: Axis, language: str | None, where: dict[
     text = f"Of {len(frequent):,} frequent words, on average over the groups. Click one to see it."
     showing.section("The most extreme words", text)
     frame, _ = ask(fitted, "project", frequent.tolist(), axis, language=language, at=where)
-    mean = frame.groupby("word", sort=False)[_measured(frame)].mean().sort_values()
-    lists = []
+    mean = frame.groupby("word", sort=False)[_measured(frame)].mean().dropna().sort_values()  # NaN: not used here
+    lists, largest = [], max(float(mean.abs().max()), 1e-9) if len(mean) else 1.0
     for pole, ranked in ((axis[0], mean.iloc[::-1]), (axis[1], mean)):
         items = [
-            showing.item(str(word), abs(float(value)), f"{value:+.2f}".replace("-", "−"))
+            showing.item(str(word), abs(float(value)) / largest, f"{value:+.2f}".replace("-", "−"))
             for word, value in ranked.head(EXTREME_WORDS).items()
         ]
         lists.append(showing.word_list(", ".join(pole), items, language))
