@@ -249,7 +249,9 @@ def compile_kernels(arguments: argparse.Namespace) -> None:
     for likelihood in arguments.likelihoods:
         for absent in ABSENT:
             model = lx.Model(("period",), PERIODS, likelihood, dimensions=arguments.dimensions, absent=absent)
-            lx.fit(model, lx.demo().periods("year", "40y"), epochs=2, min_count=1000, holdout=0.0, quiet=True)
+            lx.fit(
+                model, lx.demo().periods("year", "40y"), epochs=2, min_count=1000, holdout=0.0, tests=False, quiet=True
+            )
 
 
 def measure(data: Data, frame: pd.DataFrame, likelihood: str, arguments: argparse.Namespace) -> pd.DataFrame:
@@ -265,7 +267,9 @@ def measure(data: Data, frame: pd.DataFrame, likelihood: str, arguments: argpars
         for absent in ABSENT:
             model = lx.Model(data.vary, data.prior, likelihood, dimensions=arguments.dimensions, absent=absent)
             started = time.process_time()
-            fitted = lx.fit(model, train, epochs=arguments.epochs, seed=seed, threads=1, holdout=0.0, quiet=True)
+            fitted = lx.fit(
+                model, train, epochs=arguments.epochs, seed=seed, threads=1, holdout=0.0, tests=False, quiet=True
+            )
             seconds = time.process_time() - started
             found[absent].append(neighbors(fitted))
             judged[absent].append(judge(fitted, list(held_out(test, fitted, 1))))

@@ -94,10 +94,12 @@ def compare_fits(name: str, text: Text, likelihood: str, arguments: argparse.Nam
             options = {"epochs": arguments.epochs, "seed": seed, "threads": 1, "engine": "cpu", "tests": False}
             options |= {"pooled_epochs": number, "quiet": True}
             started = time.process_time()
-            fitted = lx.fit(model, text.tokens, holdout=0.03, **options)
+            fitted = lx.fit(model, text.tokens, holdout=0.03, tests=False, **options)
             seconds = time.process_time() - started
             row = [fitted.history["held_out"].iloc[-1], similarity(fitted, arguments.data / "similarity")]
-            row += precisions(lx.fit(model, planted.tokens, **options), planted) if planted else [np.nan] * 2
+            row += (
+                precisions(lx.fit(model, planted.tokens, tests=False, **options), planted) if planted else [np.nan] * 2
+            )
             values[number].append([*row, seconds])
     columns = ["held out", "similarity", "planted, Euclidean", "planted, cosine", "seconds"]
     rows = []
@@ -136,7 +138,11 @@ def compare_tests(text: Text, likelihood: str, arguments: argparse.Namespace) ->
                 if number == "complete":
                     free.append(lx.fit(plain, tokens, seed=seed, holdout=0.0, **options))
                 else:
-                    free.append(lx.inference.pooled(lx.fit(varied, tokens, seed=seed, pooled_epochs=number, **options)))
+                    free.append(
+                        lx.inference.pooled(
+                            lx.fit(varied, tokens, seed=seed, pooled_epochs=number, tests=False, **options)
+                        )
+                    )
             p = np.nan_to_num(log_p(free[1], planted.tokens, names))
             power = float((p[planted.changed] < np.log(0.05)).mean())
             real = log_p(free[0], text.tokens, words)

@@ -81,7 +81,9 @@ def independent(
         name = ", ".join(f"{column}={value}" for column, value in zip(slices.columns, key, strict=True))
         say(f"{name} ({number + 1} of {len(slices)})", quiet=quiet)
         try:
-            fitted.append(fit(single, _slice_tokens(tokens, slices, number, counts[number]), quiet=quiet, **options))
+            fitted.append(
+                fit(single, _slice_tokens(tokens, slices, number, counts[number]), tests=False, quiet=quiet, **options)
+            )
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
     blocks = [one.block(0, 0) for one in fitted]
@@ -118,12 +120,12 @@ def compass(
     tokens, slices, options = _prepare(model, corpus, column, quiet, options)
     prior = _prior_within_slices(model.prior)
     say("contexts, from the whole text", quiet=quiet)
-    contexts = contexts_of(fit(replace(model, vary=(), prior=prior), tokens, quiet=quiet, **options))
+    contexts = contexts_of(fit(replace(model, vary=(), prior=prior), tokens, tests=False, quiet=quiet, **options))
     for vocabulary, block in zip(tokens.vocabularies, contexts, strict=True):
         fixed = dict(zip(vocabulary.words, block, strict=True))
         prior = prior + Anchor(fixed, COMPASS_STRENGTH, on="contexts", language=vocabulary.language)
     say(f"words, by {quote(slices.columns)}", quiet=quiet)
-    sliced = fit(replace(model, vary=slices.columns, prior=prior), tokens, quiet=quiet, **options)
+    sliced = fit(replace(model, vary=slices.columns, prior=prior), tokens, tests=False, quiet=quiet, **options)
     return Embeddings.of(
         tokens.vocabularies,
         stacks_of(sliced),

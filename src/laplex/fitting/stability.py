@@ -27,7 +27,8 @@ from laplex.model.model import Model
 from laplex.model.priors.prior import Prior, WordPrior, ridge_strength
 from laplex.model.rows import Rows
 from laplex.model.vectors import as_list
-from laplex.questions.cosine import search
+from laplex.questions.answers import MIN_USES
+from laplex.questions.cosine import search, used
 from laplex.runtime.display import bar, say
 from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
@@ -77,7 +78,7 @@ def stability(
     first = options.pop("seed", 1)
     for number in range(refits):
         say(f"fit {number + 1} of {refits}, from seed {first + number}", quiet=quiet)
-        fitted = fit(model, tokens, seed=first + number, quiet=quiet, **options)
+        fitted = fit(model, tokens, seed=first + number, tests=False, quiet=quiet, **options)
         if number == 0:
             comparison = _Comparison([fitted], words, k, language)
         comparison.add(fitted, quiet)
@@ -133,7 +134,7 @@ def refitted(
     for seed in seeds:
         say(f"from seed {seed}", quiet=quiet)
         choices = training | {"seed": seed, "threads": threads or training["threads"]}
-        yield fit(model, tokens, Training(**choices), quiet=quiet)
+        yield fit(model, tokens, Training(**choices), tests=False, quiet=quiet)
 
 
 def by_frequency(table: pd.DataFrame) -> pd.DataFrame:
@@ -235,7 +236,9 @@ class _Comparison:
                 slice = fitted.rows.slices.keys.index(key)
                 lengths = fitted.lengths(language, slice)[:, None]
                 unit = np.asarray(fitted.block(language, slice) / np.maximum(lengths, TINY), np.float32)
-                penalty = np.where(lengths[:, 0] > 0, np.float32(0.0), np.float32(np.inf))
+                known = used(fitted, language, slice, MIN_USES)
+                found = (lengths[:, 0] > 0) & (True if known is None else known)
+                penalty = np.where(found, np.float32(0.0), np.float32(np.inf))
                 nearest, score = search(unit[ids], unit, self.k, penalty=penalty, exclude=ids[:, None])
                 neighbors[place] = np.where(np.isfinite(score) & (lengths[ids] > 0), number[nearest], NO_NEIGHBOR)
                 progress.update((place + 1) / len(self.keys))

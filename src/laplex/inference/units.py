@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from laplex.errors import InputError, check_int, check_interval, quote
+from laplex.questions.answers import MIN_USES
 from laplex.text.tokens import Tokens
 
 DOCUMENTS = "documents"
@@ -58,7 +59,7 @@ class Options:
     min_effect: float = 0.1
     min_units: int | None = None
     min_count: int = 100
-    min_uses: int = 5
+    min_uses: int = MIN_USES
     exclude: Collection[str] | None = None
     permutations: int | None = None
     tokens: Tokens | None = None

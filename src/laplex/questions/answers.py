@@ -15,6 +15,7 @@ from laplex.errors import InputError, check_keywords, explain_keywords, quote
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
 
+MIN_USES = 5  # of a word in a slice, for its vector to say anything there
 _PROVIDERS: dict[str, Callable[[], Callable[..., Any]]] = {}
 
 

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.vectors import Vectors
-from laplex.questions.answers import Answers, slice_values
+from laplex.questions.answers import MIN_USES, Answers, slice_values
 from laplex.questions.contrast import SlicePairs, matched_slices, slice_distances
 from laplex.questions.cosine import cosines, directions, nearest, slices_with, used
-from laplex.questions.positions import MIN_USES
 from laplex.runtime.display import bar, say
 from laplex.text.periods import in_order
 

@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors, check_slice, slice_needed
-from laplex.questions.answers import Answers, slice_values
+from laplex.questions.answers import MIN_USES, Answers, slice_values
 from laplex.text.periods import in_order
 
 Measure = Literal["euclidean", "cosine"]
-MIN_USES = 5  # of a word in a slice, for its vector to be shown
 
 
 class Contrasts(Answers):

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.model.vectors import Vectors
-from laplex.questions.answers import in_order_of_words, slice_values
+from laplex.questions.answers import MIN_USES, in_order_of_words, slice_values
 from laplex.questions.cosine import Floats, cosines, directions, normalize, used
 from laplex.runtime.display import say
 
 Pole = str | Sequence[str]
-MIN_USES = 5  # of a word in a slice, or it says nothing there
 
 
 class SliceAxis(NamedTuple):
