@@ -43,7 +43,9 @@ def shared(fits, word, k, at=None):
 def test_overlaps_are_those_of_the_neighbors_one_sees():
     keys, columns = (("D",), ("R",)), ("party",)
     common = normal(0, 2, 60, 5)
-    fits = [made(common + normal(seed, 2, 60, 5), keys=keys, columns=columns) for seed in (1, 2, 3)]
+    counts = np.full((2, 60), 9)
+    counts[0, ::3] = 4  # too few uses to be anyone's neighbor there
+    fits = [made(common + normal(seed, 2, 60, 5), counts=counts, keys=keys, columns=columns) for seed in (1, 2, 3)]
     table = agreement(fits, k=7, quiet=True)
     assert len(table) == 120
     for row in table.sample(30, random_state=1).itertuples():
