@@ -44,8 +44,6 @@ from laplex.inference.units import Floats, Ints
 LEAST_OTHERS = 0.05  # of a label's background, for h̄ of the other rows; with less, h̄ is that of all
 LEAST_EIGENVALUE = 1e-4  # of Σ, as a share of the mean one
 
-AxisDifference = tuple[float, float, float]  # estimate, standard error and degrees of freedom
-
 
 @dataclass(frozen=True)
 class Effect:
@@ -237,18 +235,3 @@ def quadratic_form_p(y: Floats, statistic: float) -> float:
     z = (statistic - float(k.sum())) / np.sqrt(2 * variance)
     # the upper tail of a chi-square that is scaled to mean 0 and variance 1
     return float(stats.chi2.sf(max(freedom + np.sqrt(2 * freedom) * z, 0.0), freedom))
-
-
-def axis_difference(scores: GroupScores, axis: Floats) -> AxisDifference:
-    """The difference of a word's vectors between two groups along an axis (D).
-
-    Few large clusters make the variance itself uncertain, which the degrees of freedom say (Satterthwaite's).
-    """
-    step = scores.size_metric @ (scores.size_metric.T @ axis)
-    tau = scores.share * scores.tau.sum()
-    y = np.where(scores.label == 0, 1 / tau[0], -1 / tau[1])[:, None] * (scores.influence @ step)[:, None]
-    rest, _ = unpredicted(y, scores.tau, scores.label)
-    squares = sum_by(rest, scores.cluster) ** 2
-    freedom = 3 * squares.sum() ** 2 / max(float((squares**2).sum()), 1e-300)
-    estimate = float(scores.score[0] @ step / tau[0] - scores.score[1] @ step / tau[1])
-    return estimate, float(np.sqrt(squares.sum())), float(freedom)
