@@ -53,7 +53,7 @@ between seeds, and Spearman's correlation with WordSim-353. Seconds are those of
 from a slice says that it is rare there and around it. Without frequency the two are level, and so are the neighbors of
 words that are used, and speed; "filled" takes less memory, and its vectors of absent words are those of the word
 elsewhere. "kept" remains the default, since "filled" is not level in held-out likelihood and does not go with every
-prior and engine. With "kept", bare distances single out words that a slice lacks: take `min_count` or tests."""
+prior and engine. With "kept", bare distances single out words that a slice lacks; tests do not."""
 ABSENT = ("kept", "filled")
 POSITIONS_PER_SLICE = 500  # of held-out text
 MIN_USES = 20  # in a slice, of words whose neighbors are compared
