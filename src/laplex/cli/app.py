@@ -175,6 +175,8 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
     sides = frame[["value", "against"]].drop_duplicates()
     if len(sides) == 1:
         value, against = sides.iloc[0]
+        if frame.attrs.get("question") == "drift":  # whose ends are named, but whose halves are compared
+            value, against = "earlier half", "later half"
         names |= {"context": f"{value}: used with", "context_against": f"{against}: used with"}
         hidden += ["value", "against"]
     elif sides["against"].nunique() == 1:

@@ -55,7 +55,8 @@ class Inference(CosineQuestions):
     - "word", and the values that are compared, "value" and "against";
     - "estimate", how different the word is: by how much the log odds of the word in a context typically differ between
       the two sides (their standard deviation over its contexts, without noise). It depends neither on how frequent the
-      word is nor on the strengths of the prior. "lower" and "upper" are its interval;
+      word is nor on the strengths of the prior, but on the dimensions of the vectors: it compares words of one model.
+      "lower" and "upper" are its interval;
     - "p", "p_adjusted" (Benjamini and Hochberg, over all rows), and "holds": adjusted p is at most `level`, and the
       lower end of the interval at least `min_effect`;
     - "uses" and "units" on either side;
@@ -293,6 +294,7 @@ class Inference(CosineQuestions):
         table = found.table(self, words=names, exclude=self.excluded())
         untested = found.facts["untested"] if names is None else 0
         table.attrs["summary"] = summary(table, asked, found.facts | {"untested": untested}, self)
+        table.attrs["question"] = asked.question
         say(table.attrs["summary"], quiet=self.quiet)
         return table
 
