@@ -120,8 +120,9 @@ def both_p(table: ScoreTable, permutations: Permutations, design: Design) -> tup
     scores = group_scores(table, [[label] for label in np.unique(table.label).tolist()])
     assert scores is not None
     residuals, draws, exceeding = scores.residuals(), 0, 0
+    permuted = permutations.of_word(residuals, design, table.id)
     for last in (FIRST_DRAWS, 9_999, MOST_DRAWS):
-        exceeding += permutations.exceedances(residuals, design, table.id, draws, last)
+        exceeding += permuted.exceedances(draws, last)
         draws = last
         too_many = 20.0 * draws * residuals.residual.size > CHEAP_OPERATIONS
         if exceeding >= ENOUGH_EXCEEDANCES or too_many:

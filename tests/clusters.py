@@ -59,8 +59,8 @@ def counted(made, draws=199, design=None):
     """p by permutations of the labels of a table, those of all tables of its size being the same."""
     found = scores(made)
     groups = len(found.score)
-    return (_draws(len(made.tau), groups).exceedances(
-        found.residuals(), design or Difference(groups), 0, 0, draws) + 1) / (draws + 1)  # fmt: skip
+    permuted = _draws(len(made.tau), groups).of_word(found.residuals(), design or Difference(groups), 0)
+    return (permuted.exceedances(0, draws) + 1) / (draws + 1)
 
 
 def formula(made, design=None):

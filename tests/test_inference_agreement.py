@@ -72,7 +72,7 @@ class Drawn:
         return found
 
     def p(self, found, draws=99):
-        exceeding = self.permutations.exceedances(found.residuals(), Difference(2), 0, 0, draws)
+        exceeding = self.permutations.of_word(found.residuals(), Difference(2), 0).exceedances(0, draws)
         return (exceeding + 1) / (draws + 1)
 
 

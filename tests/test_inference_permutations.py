@@ -96,7 +96,7 @@ def flipped(made, design, draws=199):
     """p by flipping the signs of clusters."""
     rows = scores(made).residuals()
     permutations = Permutations(rows.label, False, True, [len(np.unique(rows.cluster))])
-    return (permutations.exceedances(rows, design, 0, 0, draws) + 1) / (draws + 1)
+    return (permutations.of_word(rows, design, 0).exceedances(0, draws) + 1) / (draws + 1)
 
 
 @pytest.mark.parametrize("design", [Difference(3), Trend(X)])
@@ -147,9 +147,9 @@ def test_p_is_a_count_of_the_draws(way):
     observed = design.statistics(rows.label[:, None], rows.values())[0]
     expected = int((statistics >= observed).sum())
     assert 5 < expected < 2_500
-    assert permutations.exceedances(rows, design, 7, 0, 2_600) == expected
+    assert permutations.of_word(rows, design, 7).exceedances(0, 2_600) == expected
     edges = [0, 999, 1_000, 1_400, 2_600]
-    parts = [ways(rows)[way].exceedances(rows, design, 7, *part) for part in zip(edges, edges[1:])]
+    parts = [ways(rows)[way].of_word(rows, design, 7).exceedances(*part) for part in zip(edges, edges[1:])]
     assert sum(parts) == expected
 
 
@@ -175,7 +175,7 @@ def test_pieces_of_rows_have_the_level_of_single_rows():
     for seed in range(250):
         made = pieces_of(table(np.random.default_rng(seed), apart=2.0, absent=0.6), np.random.default_rng(seed))
         rows = scores(made).residuals()
-        exceeding = Permutations(rows.label, True, False, [4]).exceedances(rows, Difference(2), seed, 0, 199)
+        exceeding = Permutations(rows.label, True, False, [4]).of_word(rows, Difference(2), seed).exceedances(0, 199)
         both.append(((exceeding + 1) / 200, counted(made)))
     p, single = np.array(both).T
     assert 0.02 < rejected(p) < 0.085
@@ -202,6 +202,6 @@ def test_labellings_equal_but_for_rounding_count():
     ]  # fmt: skip
     own = Difference(2).statistics(of.label[:, None], of.values())[0]
     share = np.mean(np.array(exact) >= own * (1 - 1e-4))
-    p = (Permutations(of.label, True, True, [1]).exceedances(of, Difference(2), 0, 0, 50_000) + 1) / 50_001
+    p = (Permutations(of.label, True, True, [1]).of_word(of, Difference(2), 0).exceedances(0, 50_000) + 1) / 50_001
     assert p == pytest.approx(share, abs=0.01)
     assert share >= 0.1

@@ -36,8 +36,10 @@ def read(text: lx.Embeddings, unit: str | None = "speaker", words=None) -> tuple
     return seen, WordTest(np.full(len(ids), True), GROUPS, Difference(2), difference_effect, permutations)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_permutations_end_after_ten_exceedances(text, monkeypatch, shared):
+@pytest.mark.parametrize(("shared", "room"), [(False, 2**20), (True, 2**20), (True, 0)])
+def test_permutations_end_after_ten_exceedances(text, monkeypatch, shared, room):
+    """Whether what they are made of is kept, or made anew."""
+    monkeypatch.setattr(testing, "KEPT_BYTES", room)
     if shared:
         monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10)
     seen, test = read(text)
@@ -46,7 +48,7 @@ def test_permutations_end_after_ten_exceedances(text, monkeypatch, shared):
 
     def count(table, draws):
         residuals = group_scores(table, GROUPS).residuals()
-        return test.permutations.exceedances(residuals, test.design, table.id, 0, draws)
+        return test.permutations.of_word(residuals, test.design, table.id).exceedances(0, draws)
 
     tables = list(seen.run(sorted(found), lambda table: table))
     first = {table.word: count(table, 999) for table in tables}

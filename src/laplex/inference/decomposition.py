@@ -21,8 +21,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import expit
 
 from laplex.inference import kernels
 from laplex.inference.score_test import group_scores
@@ -91,14 +89,8 @@ class Decomposition:
     group: Ints  # (n) of each occurrence: 0, 1, or −1 for neither
 
 
-def decompose(
-    text: ScorePass, table: ScoreTable, found: Occurrences, groups: Sequence[Sequence[int]], step: int = 1
-) -> Decomposition:
-    """Take the difference of a word between two groups of labels apart; `found` are its occurrences alone.
-
-    With a `step`, the background is every step-th of the sampled positions: contributions then add up to what is tested
-    only nearly, in a fraction of the time.
-    """
+def decompose(text: ScorePass, table: ScoreTable, found: Occurrences, groups: Sequence[Sequence[int]]) -> Decomposition:
+    """Take the difference of a word between two groups of labels apart; `found` are its occurrences alone."""
     scores = group_scores(table, groups)
     assert scores is not None
     tau = scores.share * scores.tau.sum()
@@ -108,17 +100,11 @@ def decompose(
         group[list(labels)] = number
     group_of_unit = group[text.units.label]
     size = len(text.text.keep)
-    sums_window = text.text.sums_window
-    weight = found.weight.max(1) if sums_window else found.weight.sum(1)
-    here = _Counts.of(found.unit, found.context, found.weight, weight, len(text.units), size)
-    words, sigma, unit = _background(text, table.word, step)
-    shares = np.where(words >= 0, sigma[:, None], 0.0).astype(np.float32)
-    around = _Counts.of(unit, words, shares, sigma, len(text.units), size)
-    excess, error = _excess(here, around, group_of_unit, text.units.cluster)
+    excess, error = _excess(text, table, found, group_of_unit)
     along = text.text.alpha[:, : text.dimensions] @ direction
     inside = found.context >= 0
     height = np.where(inside, along[found.context], 0.0)
-    height = height.sum(1) if sums_window else height.sum(1) / np.maximum(inside.sum(1), 1)
+    height = height.sum(1) if text.text.sums_window else height.sum(1) / np.maximum(inside.sum(1), 1)
     of_occurrence = group_of_unit[found.unit]
     mean = [height[of_occurrence == number].mean() for number in (0, 1)]
     count = [np.bincount(found.context[(of_occurrence == g)[:, None] & inside], minlength=size) for g in (0, 1)]
@@ -128,50 +114,28 @@ def decompose(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
-    """How often context words are around some positions, by unit."""
-
-    words: sparse.csr_array  # (U, V)
-    total: Floats  # (U)
-
-    @classmethod
-    def of(
-        cls, unit: Ints, words: NDArray[np.int32], weights: Singles, weight: Singles, units: int, size: int
-    ) -> _Counts:
-        inside = words >= 0
-        rows = np.broadcast_to(unit[:, None], words.shape)[inside]
-        counts = sparse.csr_array((weights[inside].astype(np.float64), (rows, words[inside])), shape=(units, size))
-        return cls(counts, np.bincount(unit, weight, units).astype(np.float64))
-
-
-def _background(text: ScorePass, word: int, step: int) -> tuple[NDArray[np.int32], Singles, Ints]:
-    """The context words (N, 2 window) of the sampled positions, σ of the word there (N), and the unit of each (N)."""
-    sigma = expit(text.contexts[::step] @ text.rho[word]).astype(np.float32)
-    unit = np.repeat(np.arange(len(text.units)), np.diff(text.context_start))[::step]
-    return text.context_words[::step], sigma, unit
-
-
-def _excess(here: _Counts, around: _Counts, group: Ints, cluster: Ints) -> tuple[Floats, Floats]:
+def _excess(text: ScorePass, table: ScoreTable, found: Occurrences, group: Ints) -> tuple[Floats, Floats]:
     """(V) x_1c − x_2c, and its standard error by cluster.
 
     A cluster adds Z_c = Σ ± (n_c/τ − b_c/W) to it; its influence is what is left of Z when its share in τ times the
     mean of n, and its share in W times the mean of b, are taken out.
     """
-    terms, means, shares = [], [], []
-    for number, sign in ((0, 1.0), (1, -1.0)):
-        mine = np.flatnonzero(group == number)
-        for counts, side in ((here, sign), (around, -sign)):
-            total = max(float(counts.total[mine].sum()), 1e-300)  # of few positions, none may be a group's
-            scaled = np.where(group == number, side / total, 0.0)
-            terms.append(sparse.diags_array(scaled) @ counts.words)
-            means.append(np.asarray(counts.words[mine].sum(0)) / total)
-            shares.append(scaled * counts.total)
-    unit_terms = (terms[0] + terms[1] + terms[2] + terms[3]).tocsr()
-    names, place = np.unique(cluster, return_inverse=True)
-    membership = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))), shape=(len(names), len(place)))
-    z, leverage = (membership @ unit_terms).tocsr(), membership @ np.array(shares).T  # (K, V), (K, 4)
-    q = np.array(means)  # (4, V)
-    square = np.asarray(z.power(2).sum(0)) - 2 * (q * (z.T @ leverage).T).sum(0)
-    square += (q * (leverage.T @ leverage @ q)).sum(0)
-    return np.asarray(z.sum(0)), np.sqrt(np.maximum(square, 0.0))
+    units, size = np.arange(len(text.units)), len(text.text.keep)
+    clusters = np.unique(text.units.cluster, return_inverse=True)[1]
+    occurrence_weight = found.weight.max(1) if text.text.sums_window else found.weight.sum(1)
+    positions = np.repeat(units, np.diff(text.context_start))
+    weight = [np.bincount(found.unit, occurrence_weight, len(units)), np.bincount(positions, table.sigma, len(units))]
+    share = np.array(
+        [[np.bincount(clusters, np.where(group == g, w, 0.0)) for w in weight] for g in (0, 1)]
+    )  # (2, 2, K)
+    total = np.maximum(share.sum(2), 1e-300)  # of few sampled positions, none may be of a group
+    share /= total[:, :, None]
+    excess, square, cross, mean = np.zeros(size), np.zeros(size), np.zeros((4, size)), np.zeros((4, size))
+    kernels.add_context_words(
+        *(np.argsort(clusters, kind="stable"), clusters, group, np.array([[1.0, -1.0], [-1.0, 1.0]]) / total),
+        *(np.searchsorted(found.unit, [*units, len(units)]), found.context, found.weight),
+        *(text.context_start, text.context_words, np.broadcast_to(table.sigma[:, None], text.context_words.shape)),
+        *(share.reshape(4, -1), excess, square, cross, mean),
+    )
+    square += (mean * (share.reshape(4, -1) @ share.reshape(4, -1).T @ mean - 2 * cross)).sum(0)
+    return excess, np.sqrt(np.maximum(square, 0.0))

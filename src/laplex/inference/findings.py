@@ -33,7 +33,6 @@ NUMBERS = ["square", "variance", "direction_variance", "freedom", "p", "permutat
 TEXTS = ["word", "value", "against", "context", "context_against"]
 EXPLAINED = 200  # words of a comparison for which typical context words are found, those that come first
 MAX_COUNT = 2**53  # beyond which a stored number is no count
-TYPICAL_POSITIONS = 40_000  # of the background, against which context words are typical
 CONTEXT_WORDS = 4  # that are shown for each side
 
 
@@ -189,8 +188,7 @@ def typical_words(
     text: ScorePass, table: ScoreTable, found: Occurrences, comparison: Comparison, ignored: NDArray[np.bool_]
 ) -> tuple[str, str]:
     """The context words that contribute most to a difference and are found more often on a side, for both sides."""
-    step = max(1, len(text.contexts) // TYPICAL_POSITIONS)
-    parts = decompose(text, table, found, comparison.sides, step)
+    parts = decompose(text, table, found, comparison.sides)
     rate: Floats = parts.count / np.maximum(np.bincount(parts.group[parts.group >= 0], minlength=2), 1)[:, None]
     more = rate[0] - rate[1]
     names, sides = text.vocabulary.words, []

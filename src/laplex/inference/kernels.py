@@ -231,6 +231,21 @@ def logistic_rows(scores):
 
 
 @fast
+def sample_rows(vectors, weights, offset, rows):
+    """Fill `rows` with vectors, sampled systematically in proportion to their weights."""
+    total = 0.0
+    for i in range(len(weights)):
+        total += weights[i]
+    step, seen, number = total / len(rows), 0.0, 0
+    for i in range(len(weights)):
+        seen += weights[i]
+        while number < len(rows) and (number + offset) * step < seen:
+            rows[number] = vectors[i]
+            number += 1
+    rows[number:] = vectors[len(vectors) - 1]  # which rounding may leave over
+
+
+@fast
 def unit_sums(lanes, contexts, start, sigma, units, sums, weights):
     """Sums over the sampled positions of some units: `sums` (units, W) of σ h and `weights` (units) of σ."""
     for k in range(len(units)):
@@ -238,6 +253,70 @@ def unit_sums(lanes, contexts, start, sigma, units, sums, weights):
             weights[k] += sigma[i]
             for d in range(LANE * len(lanes)):
                 sums[k, d] += sigma[i] * contexts[i, d]
+
+
+@fast
+def add_context_words(
+    units,
+    cluster,
+    group,
+    scale,
+    here_start,
+    here,
+    here_weights,
+    start,
+    around,
+    weights,
+    share,
+    excess,
+    square,
+    cross,
+    mean,
+):
+    """Sum what each cluster adds to the excess of every context word: z = Σ scale · weight.
+
+    `units` are sorted by `cluster`. `here` are the words around occurrences, those of unit u from here_start[u] on, and
+    `around` those of the background. Written are the sum of z, that of its square, those of its products with `share`
+    (4, K), and the sums by group and kind of position (4, V).
+    """
+    z, last = np.zeros(len(excess)), np.full(len(excess), -1, np.int64)
+    touched, number = np.empty(len(excess), np.int32), 0
+    for k in range(len(units)):
+        unit = units[k]
+        c, g = cluster[unit], group[unit]
+        if g >= 0:
+            number = _add_words(
+                here, here_weights, here_start, unit, c, scale[g, 0], z, last, touched, number, mean[2 * g]
+            )
+            number = _add_words(around, weights, start, unit, c, scale[g, 1], z, last, touched, number, mean[2 * g + 1])
+        if k + 1 < len(units) and cluster[units[k + 1]] == c:
+            continue
+        for i in range(number):
+            word = touched[i]
+            excess[word] += z[word]
+            square[word] += z[word] * z[word]
+            for j in range(4):
+                cross[j, word] += z[word] * share[j, c]
+            z[word] = 0.0
+        number = 0
+
+
+@fast
+def _add_words(words, weights, start, unit, cluster, scale, z, last, touched, number, mean):
+    """Add the weights of a unit's words to z, and note the words that are new in its cluster."""
+    for row in range(start[unit], start[unit + 1]):
+        for column in range(words.shape[1]):
+            word = words[row, column]
+            if word < 0:
+                continue
+            if last[word] != cluster:
+                last[word] = cluster
+                touched[number] = word
+                number += 1
+            weight = scale * weights[row, column]
+            z[word] += weight
+            mean[word] += weight
+    return number
 
 
 @fast

@@ -18,7 +18,7 @@ m rows, D dimensions, G labels, P permutations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -44,17 +44,16 @@ class Difference:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> Floats:
+    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> NDArray[np.floating]:
         """(P) T under labels (m, P); residuals are (m, D + 1), with τ in the last column."""
-        total = residuals.sum(0, dtype=np.float64)
-        found, rest = np.zeros(labels.shape[1]), np.tile(total, (labels.shape[1], 1))
+        found, rest = np.zeros(labels.shape[1], np.float32), residuals.sum(0, dtype=np.float64).astype(np.float32)
+        total = rest[-1]
         for group in range(self.size):
             sums = rest
             if group < self.size - 1:
-                sums = ((labels == group).T.astype(np.float32) @ residuals).astype(np.float64)
-                rest -= sums
-            share = sums[:, -1] / total[-1]
-            square = (sums[:, :-1] ** 2).sum(1)
+                sums = (labels == group).T.astype(np.float32) @ residuals
+                rest = rest - sums
+            share, square = sums[:, -1] / total, _squared_lengths(sums[:, :-1])
             found += np.divide(square, share, out=np.zeros_like(square), where=share > 1e-6)
         return found
 
@@ -70,7 +69,7 @@ class Trend:
     def __init__(self, x: Floats) -> None:
         self.x = x.astype(np.float32)
 
-    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> Floats:
+    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> NDArray[np.floating]:
         """(P) T under labels (m, P); residuals are (m, D + 1), with τ in the last column."""
         x, tau = self.x[labels].T, residuals[:, -1]
         mean, square = (x @ tau) / tau.sum(), (x * x @ tau) / tau.sum()
@@ -109,26 +108,19 @@ class Permutations:
         clusters = len(np.unique(units.cluster[inside]))
         return cls(place[units.label[inside]], clusters == np.count_nonzero(inside), row_per_unit, seed)
 
-    def exceedances(self, rows: Residuals, design: Design, word: int, first: int, last: int) -> int:
-        """How many of the draws from `first` up to `last` have a T at least as large as the labels have.
+    def of_word(self, rows: Residuals, design: Design, word: int) -> WordPermutations:
+        """The permutations of one word.
 
         `word` is its number in the vocabulary, so that draws do not depend on which other words are tested.
         """
         if self.nested:
             values = rows.values()
             observed = float(design.statistics(rows.label[:, None], values)[0])
-            pieces = values if self.row_per_unit else rows.by_piece()
-            statistics: Callable[[Signs], Floats] = lambda drawn: design.statistics(drawn, pieces)  # noqa: E731
-        else:
-            observed = float((rows.contributions(design).sum(0, dtype=np.float64) ** 2).sum())
-            pieces = rows.by_sign().contributions(design)
-            statistics = lambda drawn: _squared_lengths(drawn, pieces)  # noqa: E731
-        return sum(
-            int(np.count_nonzero(statistics(drawn) >= ROUNDING * observed))
-            for drawn in self._draws(len(pieces), word, first, last)
-        )
+            return WordPermutations(self, design, word, observed, values if self.row_per_unit else rows.by_piece())
+        observed = float((rows.contributions(design).sum(0, dtype=np.float64) ** 2).sum())
+        return WordPermutations(self, design, word, observed, rows.by_sign().contributions(design))
 
-    def _draws(self, size: int, word: int, first: int, last: int) -> Iterator[Signs]:
+    def draws(self, size: int, word: int, first: int, last: int) -> Iterator[Signs]:
         """Labels, or signs, of `size` rows: (size, some draws) at a time."""
         for chunk in range(first // CHUNK, -(-last // CHUNK)):
             drawn = self._chunk(chunk, size, word)
@@ -153,8 +145,29 @@ class Permutations:
         return drawn
 
 
-def _squared_lengths(signs: Signs, y: NDArray[np.float32]) -> Floats:
-    return np.asarray(((signs.T.astype(np.float32) @ y).astype(np.float64) ** 2).sum(1))
+@dataclass(frozen=True, eq=False)
+class WordPermutations:
+    """The statistic of one word, and what its permutations are made of."""
+
+    question: Permutations
+    design: Design
+    word: int
+    observed: float
+    pieces: NDArray[np.float32]  # (pieces, …) what is permuted: e and τ, or y
+
+    def exceedances(self, first: int, last: int) -> int:
+        """How many of the draws from `first` up to `last` have a T at least as large as the labels have."""
+        drawn = self.question.draws(len(self.pieces), self.word, first, last)
+        return sum(int(np.count_nonzero(self._statistics(some) >= ROUNDING * self.observed)) for some in drawn)
+
+    def _statistics(self, drawn: Signs) -> NDArray[np.floating]:
+        if self.question.nested:
+            return self.design.statistics(drawn, self.pieces)
+        return _squared_lengths(drawn.T.astype(np.float32) @ self.pieces)
+
+
+def _squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.einsum("pd,pd->p", rows, rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,14 +158,12 @@ def difference_effect(scores: GroupScores) -> Effect:
     Σ y_c·(y_c − w_c/(1−w_c) Σ_others y), w_c the cluster's share in τ of its label.
     """
     influence, score = scores.influence @ scores.size_metric, scores.score @ scores.size_metric
-    tau = scores.share * scores.tau.sum()
     pairs = list(combinations(range(len(score)), 2))
-    y, d = np.zeros((len(influence), len(pairs), influence.shape[1])), np.zeros((len(pairs), influence.shape[1]))
-    for number, pair in enumerate(pairs):
-        for group, sign in zip(pair, (1, -1)):
-            scale = sign / (tau[group] * np.sqrt(len(pairs)))
-            y[scores.label == group, number] = scale * influence[scores.label == group]
-            d[number] += scale * score[group]
+    scale = np.zeros((len(score), len(pairs)))
+    for number, (one, two) in enumerate(pairs):
+        scale[one, number], scale[two, number] = 1, -1
+    scale /= (scores.share * scores.tau.sum() * np.sqrt(len(pairs)))[:, None]
+    d, y = scale.T @ score, scale[scores.label][:, :, None] * influence[:, None]
     flat = y.reshape(len(influence), -1)
     return _without_noise(d.reshape(-1), flat, *unpredicted(flat, scores.tau, scores.label), scores.cluster)
 

@@ -15,7 +15,7 @@ U units, n words, m rows of a table, D dimensions, W padded dimensions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -35,7 +35,7 @@ COVARIANCE_POSITIONS = 3_000
 MAX_UNIT_ROWS = 1_000  # with more units, those without a word share rows
 BLOCKS = 256  # of units without the word
 POSITIONS_PER_PRODUCT = 4_096
-WORDS_PER_TILE = 64  # for which the background is read at once
+WORDS_PER_TILE = 128  # for which the background is read at once
 BATCH_BYTES = 768 * 2**20  # for the sums of a batch of words over their occurrences
 
 Result = TypeVar("Result")
@@ -58,6 +58,9 @@ class ScoreTable:
     background: Floats  # (m, D) B
     weight: Floats  # (m) W
     covariance: Floats  # (D, D) Σ
+    sigma: Singles = field(
+        default_factory=lambda: np.empty(0, np.float32)
+    )  # (N) σ at the sampled positions of the background
 
 
 class TableRows(NamedTuple):
@@ -163,6 +166,8 @@ class ScorePass(TextPass):
             read(self.context_start, self.context_words)
         self.contexts = np.zeros((len(self.context_words), self.rho.shape[1]), np.float32)
         kernels.sum_contexts(self.lanes, text.alpha, self.context_words, self.contexts)
+        self._candidate_step = max(1, len(self.contexts) // MAX_COVARIANCE_CANDIDATES)
+        self._candidates = np.ascontiguousarray(self.contexts[:: self._candidate_step, : self.dimensions])
 
     def exchanged(self, word: int) -> int:
         """How many pieces of a word's table get a label of their own when labels are permuted."""
@@ -254,7 +259,7 @@ class ScorePass(TextPass):
             yield ScoreTable(
                 *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, score, tau),
                 *(scale * around[:, :size], scale * around_weight),
-                self._covariance(sigma[k], word),
+                *(self._covariance(sigma[k], word), sigma[k]),
             )
 
     def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:
@@ -289,16 +294,13 @@ class ScorePass(TextPass):
 
     def _covariance(self, sigma: Singles, word: int) -> Floats:
         """(D, D) Σ, from positions sampled systematically in proportion to σ, the same whatever else is tested."""
-        step = max(1, len(sigma) // MAX_COVARIANCE_CANDIDATES)
-        contexts, sigma = self.contexts[::step, : self.dimensions], sigma[::step]
+        contexts, sigma = self._candidates, sigma[:: self._candidate_step]
         size = COVARIANCE_POSITIONS
         if len(contexts) <= size:
             rows, share = contexts.astype(np.float64), (sigma / max(float(sigma.sum()), 1e-30)).astype(np.float64)
             mean = share @ rows
             return np.asarray((rows * share[:, None]).T @ rows - np.outer(mean, mean))
-        total = np.cumsum(sigma, dtype=np.float64)
-        offset = np.random.default_rng([self.seed, 9, word]).random()
-        place = np.searchsorted(total, (np.arange(size) + offset) * (total[-1] / size))
-        rows = contexts[np.minimum(place, len(contexts) - 1)]
-        mean = rows.mean(0, dtype=np.float64)
-        return np.asarray((rows.T @ rows).astype(np.float64) / size - np.outer(mean, mean))
+        rows = np.empty((size, contexts.shape[1]), np.float32)
+        kernels.sample_rows(contexts, sigma, np.random.default_rng([self.seed, 9, word]).random(), rows)
+        mean = np.full(size, 1 / size, np.float32) @ rows
+        return np.asarray((rows.T @ rows / size - np.outer(mean, mean)).astype(np.float64))

@@ -9,8 +9,9 @@ take little time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -23,14 +24,18 @@ from laplex.inference.permutations import (
     MAX_DRAWS,
     Design,
     Permutations,
+    WordPermutations,
 )
 from laplex.inference.score_test import Effect, GroupScores, formula_p, group_scores
 from laplex.inference.scores import ScorePass, ScoreTable
+from laplex.inference.statistics import thread_pool
 from laplex.inference.units import Floats
+from laplex.runtime.display import bar
 
-SMALL_ENOUGH_P = 0.005  # the smallest adjusted p that the number of permutations must allow
+SMALL_ENOUGH_P = 0.01  # the smallest adjusted p that the number of permutations must allow
 CHEAP_OPERATIONS = 1e10  # a round of permutations that is made in any case
 MAX_OPERATIONS = 2e12  # of a round
+KEPT_BYTES = 2**28  # for what further permutations are made of
 
 
 class Finding(NamedTuple):
@@ -51,25 +56,28 @@ class WordTest:
     effect: Callable[[GroupScores], Effect]
     permutations: Permutations
 
-    def begin(self, table: ScoreTable, draws: int) -> Finding | None:
-        """The effect, and p after the first permutations; None if a group lacks the word."""
+    def begin(self, table: ScoreTable, draws: int) -> tuple[Finding, WordPermutations | None] | None:
+        """The effect and p after the first permutations, and what more can be made of if these reach T too rarely.
+
+        None if a group lacks the word.
+        """
         scores = group_scores(table, self.groups)
         if scores is None:
             return None
         effect, residuals = self.effect(scores), scores.residuals()
         if not draws:
-            return Finding(effect, formula_p(residuals, self.design), 0)
-        exceeding = self.permutations.exceedances(residuals, self.design, table.id, 0, draws)
-        return Finding(effect, (exceeding + 1) / (draws + 1), draws)
+            return Finding(effect, formula_p(residuals, self.design), 0), None
+        permuted = self.permutations.of_word(residuals, self.design, table.id)
+        exceeding = permuted.exceedances(0, draws)
+        return Finding(
+            effect, (exceeding + 1) / (draws + 1), draws
+        ), permuted if exceeding < ENOUGH_EXCEEDANCES else None
 
-    def go_on(self, table: ScoreTable, found: Finding, draws: int) -> Finding:
-        """The same with more permutations."""
+    def permuted(self, table: ScoreTable) -> WordPermutations:
+        """What permutations of a word that has been tested are made of."""
         scores = group_scores(table, self.groups)
-        assert scores is not None  # since it has been tested
-        exceeding = _exceedances(found) + self.permutations.exceedances(
-            scores.residuals(), self.design, table.id, found.permutations, draws
-        )
-        return found._replace(p=(exceeding + 1) / (draws + 1), permutations=draws)
+        assert scores is not None
+        return self.permutations.of_word(scores.residuals(), self.design, table.id)
 
     def operations(self, pieces: int, dimensions: int) -> float:
         """Of one permutation of all `pieces` that are relabelled."""
@@ -80,30 +88,54 @@ def run_tests(text: ScorePass, tests: Sequence[WordTest], permutations: int | No
     """For each test, the findings by word; with `permutations`, these are made for every word and no others."""
     draws = FIRST_DRAWS if permutations is None else permutations
     found: list[dict[int, Finding]] = [{} for _ in tests]
+    kept: dict[tuple[int, int], WordPermutations] = {}  # by test and word
+    room = KEPT_BYTES
 
-    def begin(table: ScoreTable) -> list[Finding | None]:
+    def begin(table: ScoreTable) -> list[tuple[Finding, WordPermutations | None] | None]:
         return [test.begin(table, draws) if test.tested[table.word] else None for test in tests]
 
     chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
     for word, results in zip(chosen, text.run(chosen, begin)):
-        for findings, finding in zip(found, results):
-            if finding is not None:
-                findings[word] = finding
+        for number, result in enumerate(results):
+            if result is not None:
+                found[number][word], permuted = result
+                if permuted is not None and permuted.pieces.nbytes <= room:
+                    kept[number, word] = permuted
+                    room -= permuted.pieces.nbytes
     while permutations is None and (pending := _pending(text, tests, found, draws)):
-        draws = min(10 * (draws + 1) - 1, MAX_DRAWS)
-
-        def go_on(table: ScoreTable, draws: int = draws, pending: list[set[int]] = pending) -> list[Finding | None]:
-            return [
-                test.go_on(table, findings[table.word], draws) if table.word in words else None
-                for test, findings, words in zip(tests, found, pending)
-            ]
-
-        chosen = sorted(set().union(*pending))
-        for word, results in zip(chosen, text.run(chosen, go_on)):
-            for findings, finding in zip(found, results):
-                if finding is not None:
-                    findings[word] = finding
+        last = min(10 * (draws + 1) - 1, MAX_DRAWS)
+        for number, word, exceeding in _more_exceedances(text, tests, pending, kept, draws, last):
+            finding = found[number][word]
+            p = (_exceedances(finding) + exceeding + 1) / (last + 1)
+            found[number][word] = finding._replace(p=p, permutations=last)
+        draws = last
     return found
+
+
+def _more_exceedances(
+    text: ScorePass,
+    tests: Sequence[WordTest],
+    pending: Sequence[set[int]],
+    kept: Mapping[tuple[int, int], WordPermutations],
+    first: int,
+    last: int,
+) -> Iterator[tuple[int, int, int]]:
+    """The exceedances of draws from `first` up to `last`, by test and word; what was not kept is made anew."""
+    of_test = list(enumerate(pending))
+    ready = [(number, word) for number, words in of_test for word in words if (number, word) in kept]
+    with bar("testing", quiet=text.quiet) as progress, thread_pool(text.threads) as pool:
+        counts = pool.map(lambda key: kept[key].exceedances(first, last), ready)
+        for done, (key, exceeding) in enumerate(zip(ready, counts), 1):
+            progress.update(done / len(ready), f"{last:,} permutations of {done:,} words")
+            yield *key, exceeding
+
+    def count(table: ScoreTable) -> list[tuple[int, int, int]]:
+        missing = [n for n, words in of_test if table.word in words and (n, table.word) not in kept]
+        return [(n, table.word, tests[n].permuted(table).exceedances(first, last)) for n in missing]
+
+    others = sorted({word for number, words in of_test for word in words if (number, word) not in kept})
+    if others:
+        yield from chain.from_iterable(text.run(others, count))
 
 
 def _exceedances(found: Finding) -> int:
