@@ -167,7 +167,7 @@ class WordPermutations:
 
 
 def _squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.einsum("pd,pd->p", rows, rows)
+    return np.asarray(np.einsum("pd,pd->p", rows, rows))
 
 
 @dataclass(frozen=True, eq=False)
