@@ -7,8 +7,9 @@ sum over context words c:
     u·v = Σ_c (α_c·v) (x_1c − x_2c)    x_gc = Σ (1−σ) n_c / τ_g − Σ σ n_c / W_g
 
 n_c is how often c is in the window, the first sum over the occurrences of the word in group g, the second over sampled
-positions of its background: x_gc is how much more of c there is around the word than the pooled fit expects. So the
-contributions of all context words add up to what is tested, and a group has those with more of c around the word.
+positions of its background, both with the weights of their units (`scores.py`): x_gc is how much more of c there is
+around the word than the pooled fit expects. So the contributions of all context words add up to what is tested, and a
+group has those with more of c around the word.
 
 An occurrence carries the difference by v·(h − h̄), h̄ the mean of its group.
 n occurrences, N sampled positions, V words, D dimensions.
@@ -122,19 +123,19 @@ def _excess(text: ScorePass, table: ScoreTable, found: Occurrences, group: Ints)
     """
     units, size = np.arange(len(text.units)), len(text.text.keep)
     clusters = np.unique(text.units.cluster, return_inverse=True)[1]
-    occurrence_weight = found.weight.max(1) if text.text.sums_window else found.weight.sum(1)
+    here = found.weight * table.unit_weight[found.unit][:, None]
+    around = table.sigma * np.repeat(table.unit_weight, np.diff(text.context_start))
+    here_total = here.max(1, initial=0.0) if text.text.sums_window else here.sum(1)
     positions = np.repeat(units, np.diff(text.context_start))
-    weight = [np.bincount(found.unit, occurrence_weight, len(units)), np.bincount(positions, table.sigma, len(units))]
-    share = np.array(
-        [[np.bincount(clusters, np.where(group == g, w, 0.0)) for w in weight] for g in (0, 1)]
-    )  # (2, 2, K)
+    weight = [np.bincount(found.unit, here_total, len(units)), np.bincount(positions, around, len(units))]
+    share = np.array([[np.bincount(clusters, np.where(group == g, w, 0.0)) for w in weight] for g in (0, 1)])
     total = np.maximum(share.sum(2), 1e-300)  # of few sampled positions, none may be of a group
     share /= total[:, :, None]
     excess, square, cross, mean = np.zeros(size), np.zeros(size), np.zeros((4, size)), np.zeros((4, size))
     kernels.add_context_words(
         *(np.argsort(clusters, kind="stable"), clusters, group, np.array([[1.0, -1.0], [-1.0, 1.0]]) / total),
-        *(np.searchsorted(found.unit, [*units, len(units)]), found.context, found.weight),
-        *(text.context_start, text.context_words, np.broadcast_to(table.sigma[:, None], text.context_words.shape)),
+        *(np.searchsorted(found.unit, [*units, len(units)]), found.context, here),
+        *(text.context_start, text.context_words, np.broadcast_to(around[:, None], text.context_words.shape)),
         *(share.reshape(4, -1), excess, square, cross, mean),
     )
     square += (mean * (share.reshape(4, -1) @ share.reshape(4, -1).T @ mean - 2 * cross)).sum(0)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
@@ -39,7 +40,7 @@ MIN_GROUPS = 50  # however many words there are
 CONTEXT_WORD_BYTES = 2**30  # for the contexts of SGNS, of which every group has its own
 WORDS_PER_BATCH = 32  # whose contexts are in memory together
 BLOCKS_PER_TILE = 8  # that are maximized side by side
-BACKGROUND_CONTEXTS = 300_000  # their noise is in the influences
+BACKGROUND_CONTEXTS = 600_000  # their noise is in the influences
 CURVATURE_CONTEXTS_PER_WORD = 40_000  # of a side of all its cells, and at least:
 MIN_CURVATURE_CONTEXTS = 4_000  # of a cell
 MAX_NUMBERS_PER_WORD = 6_000  # in all its vectors
@@ -63,7 +64,8 @@ def jackknife_vectors(
         per_word = 8 * len(jackknife.cluster) * len(tokens.vocabularies[language])
         size = min(size, max(1, CONTEXT_WORD_BYTES // per_word))
     result: dict[int, JackknifeVectors] = {}
-    with bar("sampling", quiet=options.quiet) as progress:
+    # matrices are small: threads of the linear algebra would take more processor time, and save none
+    with bar("sampling", quiet=options.quiet) as progress, threadpool_limits(1, user_api="blas"):
         for first in range(0, len(ids), size):
             for word, vectors in jackknife.read(ids[first : first + size]):
                 result[word] = vectors

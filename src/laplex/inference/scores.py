@@ -7,6 +7,10 @@ For a word w with pooled vector ρ, h the context at a position and σ = σ(ρ·
 
 and Σ is the covariance of h over all positions, weighted by σ: the curvature of the log likelihood for one occurrence.
 
+Units that use a word very often count less, or a few of them would decide how it differs: all four sums of a unit are
+multiplied by 1 / (1 + τ_c / 3τ̄), τ̄ the mean τ of the units that use the word. So a unit counts at most four times as
+much as the mean one. What distinguishes a unit from others does not average out within it, so this gains power.
+
 A table has a row for each unit. If units are many, as documents are, only those that have the word have a row; the
 others share one for each block and label, where blocks are made by chance.
 U units, n words, m rows of a table, D dimensions, W padded dimensions.
@@ -36,6 +40,7 @@ MAX_UNIT_ROWS = 1_000  # with more units, those without a word share rows
 BLOCKS = 256  # of units without the word
 POSITIONS_PER_PRODUCT = 4_096
 WORDS_PER_TILE = 128  # for which the background is read at once
+WEIGHT_LIMIT = 3.0  # of a unit's text of a word, relative to that of the mean unit, at which half of it counts
 BATCH_BYTES = 768 * 2**20  # for the sums of a batch of words over their occurrences
 
 Result = TypeVar("Result")
@@ -45,7 +50,7 @@ OccurrenceSums = tuple[kernels.WordsInUnits, Singles, Singles]  # the words and 
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """The sums of a word by unit."""
+    """The weighted sums of a word by unit."""
 
     word: int  # its number among those tested
     id: int  # its number in the vocabulary
@@ -61,6 +66,7 @@ class ScoreTable:
     sigma: Singles = field(
         default_factory=lambda: np.empty(0, np.float32)
     )  # (N) σ at the sampled positions of the background
+    unit_weight: Floats = field(default_factory=lambda: np.empty(0))  # (U)
 
 
 class TableRows(NamedTuple):
@@ -255,11 +261,15 @@ class ScorePass(TextPass):
             around[rows.size == 0], around_weight[rows.size == 0] = 0.0, 0.0  # but for rounding
             score, tau = np.zeros((len(rows.label), size)), np.zeros(len(rows.label))
             score[rows.of_pair], tau[rows.of_pair] = s[pairs, :size], taus[pairs]
-            word = int(self.ids[batch[i]])
+            word, factor, unit_weight = int(self.ids[batch[i]]), _weights(tau, rows.piece), np.ones(len(self.units))
+            unit_weight[words.unit[pairs]] = factor[rows.of_pair]
+            column = factor[:, None]
             yield ScoreTable(
-                *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, score, tau),
-                *(scale * around[:, :size], scale * around_weight),
-                *(self._covariance(sigma[k], word), sigma[k]),
+                *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, column * score, factor * tau),
+                *(scale * column * around[:, :size], scale * factor * around_weight),
+                self._covariance(sigma[k], word),
+                sigma[k],
+                unit_weight,
             )
 
     def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:
@@ -304,3 +314,10 @@ class ScorePass(TextPass):
         kernels.sample_rows(contexts, sigma, np.random.default_rng([self.seed, 9, word]).random(), rows)
         mean = np.full(size, 1 / size, np.float32) @ rows
         return np.asarray((rows.T @ rows / size - np.outer(mean, mean)).astype(np.float64))
+
+
+def _weights(tau: Floats, piece: Ints) -> Floats:
+    """(m) The weight of each row; rows of one piece have the same."""
+    total = np.bincount(piece, tau)
+    mean = total.sum() / max(np.count_nonzero(total), 1)
+    return np.asarray(1 / (1 + total / (WEIGHT_LIMIT * max(mean, 1e-300))))[piece]
