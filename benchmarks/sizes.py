@@ -1,6 +1,6 @@
 """Sizes of differences that compare words: occurrences of a word are renamed by chance, which changes no difference.
 
-    python benchmarks/sizes.py --data DATA [--corpora senate europarl sotu] [--shares 0.5 0.25 0.1] [--record]
+    python benchmarks/sizes.py --data DATA [--corpora senate europarl years sotu] [--shares 0.5 0.25 0.1] [--record]
 
 In each round some hundred words are chosen, and a share of the occurrences of each becomes another word, by chance.
 Then all is estimated anew, and the renamed word is compared with the rest, between the same groups by the same units.
@@ -36,8 +36,9 @@ estimated anew: the squared sizes of the renamed words over those of the rest (1
 by precision, with standard errors; how often the 90% interval of a renamed word holds the size of the rest,
 which has noise of its own (as much as the renamed word at a share of 0.5, so that less than 90% is to be
 expected there); and Spearman's correlation of size and frequency among the rest. Aims: ratios within 10%,
-coverage of 85 to 95%."""
-CORPORA = {"senate": "senate", "europarl": "europarl", "sotu": "sotu-eras"}
+coverage of 85 to 95%. Senate: parties by senator; europarl: two families by speaker, which hardly differ, so that the
+ratio means nothing; years: 2005 and 2009 of the same debates by speech; sotu: 1821–1860 and 1941–1980 by paragraph."""
+CORPORA = {"senate": "senate", "europarl": "europarl", "years": "europarl-years", "sotu": "sotu-eras"}
 WORDS = 300  # of a round
 LEAST = 50  # occurrences of a renamed word
 LEAST_UNITS = 15  # of each group that use it

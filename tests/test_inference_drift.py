@@ -49,6 +49,19 @@ def test_p_values_of_noise_are_even():
         assert rejected(found, 0.01) < 0.025
 
 
+def test_a_word_that_is_lacking_at_one_time_is_tested():
+    p, found = [], []
+    for seed in range(300):
+        for slope, values in ((0.0, p), (0.8, found)):
+            made = line(np.random.default_rng(seed), slope)
+            used = made.label != 1
+            made = replace(made, score=made.score * used[:, None], tau=made.tau * used)
+            values.append(counted(made, design=Trend(X)))
+            assert np.isfinite([*astuple(trend_effect(scores(made), X)), formula(made, Trend(X))]).all()
+    assert 0.02 < rejected(p) < 0.085
+    assert rejected(found) > 0.8
+
+
 def test_speakers_who_drift_each_in_their_own_way_are_no_trend():
     p, apart = [], []
     for seed in range(300):

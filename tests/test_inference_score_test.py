@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -180,12 +180,14 @@ def test_rows_of_one_cluster_count_as_one():
     assert effect(apart).variance < 0.6 * effect(made).variance
 
 
-def test_a_group_that_lacks_the_word_or_a_background_has_no_scores():
+def test_two_groups_must_have_the_word_and_a_background():
     made = table(np.random.default_rng(4), clusters=12)
     inside = made.label == 0
     for name in ("tau", "weight"):
         assert group_scores(replace(made, **{name: getattr(made, name) * inside}), [[0], [1]]) is None
-    assert group_scores(made, [[0], [1], [7]]) is None
+    two, three = group_scores(made, [[0], [1]]), group_scores(made, [[0], [7], [1]])
+    np.testing.assert_array_equal(three.score, np.insert(two.score, 1, 0.0, axis=0))
+    assert astuple(difference_effect(three)) == pytest.approx(astuple(difference_effect(two)))
 
 
 def test_a_table_of_nothing_has_no_p():

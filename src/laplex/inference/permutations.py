@@ -59,6 +59,7 @@ class Difference:
 
     def directions(self, share: Floats) -> Floats:
         """(G, G − 1) v_g, with which Σ_c v_g(c) ⊗ e_c has the squared length T: v_g·v_h = [g = h] / f_g − 1."""
+        share = np.maximum(share, 1e-12)  # of a label that lacks the word, whose residuals are zero
         complement = np.linalg.svd(np.sqrt(share)[None])[2][1:].T
         return np.asarray(((np.eye(self.size) - share) / np.sqrt(share)) @ complement)
 

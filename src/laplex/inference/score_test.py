@@ -122,17 +122,22 @@ def _inverse_root(covariance: Floats, ridge: float) -> Floats:
 
 
 def group_scores(table: ScoreTable, groups: Sequence[Sequence[int]]) -> GroupScores | None:
-    """The scores between groups of labels; None if one of them lacks the word, or a background."""
+    """The scores between groups of labels; None if fewer than two of them have the word and a background.
+
+    Others of several groups add nothing: their scores and influences are zero.
+    """
     place = np.full(int(table.label.max()) + 1, -1)
     for group, labels in enumerate(groups):
         place[[label for label in labels if label < len(place)]] = group
     rows = place[table.label] >= 0
     label, tau, weight = place[table.label[rows]], table.tau[rows], table.weight[rows]
     score, background = table.score[rows], table.background[rows]
-    if min(np.bincount(label, values, len(groups)).min() for values in (tau, weight)) <= 0:
+    used = np.bincount(label, tau, len(groups)) * np.bincount(label, weight, len(groups)) > 0
+    if np.count_nonzero(used) < 2:
         return None
     influence, sums = np.zeros_like(score), np.zeros((len(groups), score.shape[1]))
-    for group in range(len(groups)):
+    tau = np.where(used[label], tau, 0.0)
+    for group in np.flatnonzero(used).tolist():
         side = label == group
         rate = tau[side].sum() / weight[side].sum()
         center = _mean_of_others(background[side], weight[side])
@@ -152,17 +157,18 @@ def _mean_of_others(background: Floats, weight: Floats) -> Floats:
 
 
 def difference_effect(scores: GroupScores) -> Effect:
-    """The mean over pairs of groups of δ² without its noise.
+    """The mean over pairs of groups that have the word of δ² without its noise.
 
     The noise is the part of each cluster's product with itself that the others do not predict,
     Σ y_c·(y_c − w_c/(1−w_c) Σ_others y), w_c the cluster's share in τ of its label.
     """
     influence, score = scores.influence @ scores.size_metric, scores.score @ scores.size_metric
-    pairs = list(combinations(range(len(score)), 2))
+    tau = scores.share * scores.tau.sum()
+    pairs = list(combinations(np.flatnonzero(tau).tolist(), 2))
     scale = np.zeros((len(score), len(pairs)))
     for number, (one, two) in enumerate(pairs):
-        scale[one, number], scale[two, number] = 1, -1
-    scale /= (scores.share * scores.tau.sum() * np.sqrt(len(pairs)))[:, None]
+        scale[one, number], scale[two, number] = 1 / tau[one], -1 / tau[two]
+    scale /= np.sqrt(len(pairs))
     d, y = scale.T @ score, scale[scores.label][:, :, None] * influence[:, None]
     flat = y.reshape(len(influence), -1)
     return _without_noise(d.reshape(-1), flat, *unpredicted(flat, scores.tau, scores.label), scores.cluster)
