@@ -119,10 +119,10 @@ def ask(question: Question, folder: Path, dimensions: int, each: int) -> pd.Data
         unit=question.unit or "documents", min_units=LEAST_UNITS, min_count=1, tokens=tokens, quiet=True
     )
     default = asked.contrast(question.column, names).set_index("word")["p"]
-    scores.MAX_UNIT_ROWS = 10**9  # every unit has a row
+    scores.MAX_CLUSTERS_WITH_ROWS = 10**9  # every unit has a row
     units = gather(tokens, question.column, question.unit, 0, {})
     text = scores.ScorePass(tokens, units, free, ids.tolist(), 0, Options(quiet=True))
-    scores.MAX_UNIT_ROWS = 1_000
+    scores.MAX_CLUSTERS_WITH_ROWS = 1_000
     labels = np.unique(units.label)
     enough = text.counts()[1][:, labels].min(1) >= LEAST_UNITS
     draws = np.tile(np.where(units.label == labels[0], 1, 0).astype(np.int8), (1 + DRAWS, 1))

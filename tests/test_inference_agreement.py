@@ -77,7 +77,7 @@ class Drawn:
 
 
 def test_words_that_are_used_alike_in_like_contexts_do_not_differ_between_eras(eras, monkeypatch):
-    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10**9)
+    monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 10**9)
     text = read(eras, some_words(eras, 25))
     drawn = Drawn(text, 300, 2)
 
@@ -91,7 +91,7 @@ def test_words_that_are_used_alike_in_like_contexts_do_not_differ_between_eras(e
 
 
 def test_the_estimate_between_eras_is_the_standard_deviation_of_the_log_odds(eras, monkeypatch):
-    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10**9)
+    monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 10**9)
     text = read(eras, some_words(eras, 25))
     drawn = Drawn(text, 1_500, 3)
 
@@ -112,7 +112,7 @@ def test_p_of_real_words_agrees_with_counting_all_paragraphs(eras, monkeypatch):
     words = [eras.rows.vocabularies[0].words[i] for i in ids]
     asked = eras.inference(unit="documents", min_units=5, min_count=1, threads=1, quiet=True)
     default = asked.contrast("period", words).set_index("word")["p"].reindex(words)
-    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10**9)
+    monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 10**9)
     text = read(eras, ids)
     draws = np.tile((text.units.label == text.units.label[0]).astype(np.int8), (1 + DRAWS, 1))
     draws[1:] = np.random.default_rng(17).permuted(draws[1:], axis=1)

@@ -7,7 +7,7 @@ import pytest
 
 import laplex as lx
 from laplex.inference.comparisons import Comparison
-from laplex.inference.decomposition import decompose, read_occurrences
+from laplex.inference.decomposition import decompose, group_weights, read_occurrences
 from laplex.inference.score_test import group_scores
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Options, gather
@@ -64,11 +64,11 @@ def scored(fitted, word, likelihood="cbow", unit="speaker"):
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
 @pytest.mark.parametrize("unit", ["speaker", None])
 def test_contributions_add_up_to_what_is_tested(fitted, likelihood, unit, monkeypatch):
-    monkeypatch.setattr("laplex.inference.scores.MAX_UNIT_ROWS", 100)  # documents share rows, speakers do not
+    monkeypatch.setattr("laplex.inference.scores.MAX_CLUSTERS_WITH_ROWS", 100)  # documents share rows, speakers do not
     text, table = scored(fitted, "bank", likelihood, unit)
     assert text.cells.shared == (unit is None)
     found = read_occurrences(text, [0])
-    parts = decompose(text, table, found, [[0], [1]])
+    parts = decompose(text, table, found, group_weights(text, table, [[0], [1]]))
     scores = group_scores(table, [[0], [1]])
     tau = scores.share * scores.tau.sum()
     tested = ((scores.score[0] / tau[0] - scores.score[1] / tau[1]) @ scores.test_metric) ** 2
@@ -82,7 +82,7 @@ def test_the_interval_is_that_of_other_speakers(fitted):
     """The contribution of a context word without each speaker in turn varies as its standard error says."""
     text, table = scored(fitted, "bank")
     found = read_occurrences(text, [0])
-    parts = decompose(text, table, found, [[0], [1]])
+    parts = decompose(text, table, found, group_weights(text, table, [[0], [1]]))
     river = text.vocabulary["river"]
     rate = np.zeros(2)
     by_speaker = []

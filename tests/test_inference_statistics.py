@@ -106,7 +106,7 @@ def test_shared_rows_batches_and_threads_change_no_total(monkeypatch):
     fitted = fit(tokens, subsample=1e-2)
     units = gather(tokens, "party", None, 0, {})
     _, one = run(tokens, units, fitted, range(12), threads=1)
-    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 50)
+    monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 50)
     monkeypatch.setattr(scores, "BLOCKS", 4)
     monkeypatch.setattr(scores, "BATCH_BYTES", 4_000)
     text, two = run(tokens, units, fitted, range(12), threads=3)
@@ -160,7 +160,7 @@ def test_bad_units_are_named():
         gather(tokens, "party", "party", 0, {})
     with pytest.raises(lx.InputError, match='there is no column "senator"'):
         gather(tokens, "party", "senator", 0, {})
-    with pytest.raises(lx.InputError, match='"year" has no value 1999'):
+    with pytest.raises(lx.InputError, match='"year" has no value .1999.'):
         gather(tokens, "party", None, 0, {"year": 1999})
     with pytest.raises(lx.InputError, match='"party" has one value only'):
         gather(tokens, "party", None, 0, {"party": "D"})

@@ -14,7 +14,7 @@ from laplex.inference import scores, testing
 from laplex.inference.permutations import Difference, Permutations
 from laplex.inference.score_test import difference_effect, group_scores
 from laplex.inference.scores import ScorePass
-from laplex.inference.testing import WordTest, adjust_p, run_tests
+from laplex.inference.testing import GroupTest, adjust_p, run_tests
 from laplex.inference.units import Options, gather
 
 pytestmark = pytest.mark.usefixtures("shared_cache", "few_draws")
@@ -28,12 +28,12 @@ def text(shared_cache):
     return fit(speeches(1, swap=0.6), vary=())
 
 
-def read(text: lx.Embeddings, unit: str | None = "speaker", words=None) -> tuple[ScorePass, WordTest]:
+def read(text: lx.Embeddings, unit: str | None = "speaker", words=None) -> tuple[ScorePass, GroupTest]:
     tokens = tokens_of(text)
     ids = list(range(len(text))) if words is None else words
     seen = ScorePass(tokens, gather(tokens, "party", unit, 0, {}), text, ids, 0, Options(threads=1, quiet=True))
     permutations = Permutations.of(seen.units, GROUPS, not seen.cells.shared, [1])
-    return seen, WordTest(np.full(len(ids), True), GROUPS, Difference(2), difference_effect, permutations)
+    return seen, GroupTest(np.full(len(ids), True), GROUPS, Difference(2), difference_effect, permutations)
 
 
 @pytest.mark.parametrize(("shared", "room"), [(False, 2**20), (True, 2**20), (True, 0)])
@@ -41,7 +41,7 @@ def test_permutations_end_after_ten_exceedances(text, monkeypatch, shared, room)
     """Whether what they are made of is kept, or made anew."""
     monkeypatch.setattr(testing, "KEPT_BYTES", room)
     if shared:
-        monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10)
+        monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 10)
     seen, test = read(text)
     (found,) = run_tests(seen, [test], None)
     assert set(found) == set(range(len(text)))
@@ -102,7 +102,7 @@ def same_p(one: pd.DataFrame, two: pd.DataFrame) -> None:
 @pytest.mark.parametrize("unit", ["speaker", None])
 @pytest.mark.parametrize("shared", [False, True])
 def test_p_does_not_depend_on_what_else_is_asked_nor_on_threads(text, monkeypatch, shared, unit):
-    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10 if shared else 1_000)
+    monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 10 if shared else 1_000)
     words = ["w20", "w6", "w41", "w33", "w2", "w11"]
     every, few, turned = (
         ask(text, words=some, unit=unit, threads=1) for some in ([f"w{k}" for k in range(50)], words, words[::-1])
@@ -125,7 +125,7 @@ def test_many_units_that_share_rows_have_the_p_of_single_ones(monkeypatch, neste
     fitted = fit(rows, vary=())
     unit = None if nested else "speaker"
     single = ask(fitted, unit=unit).set_index("word")
-    monkeypatch.setattr(scores, "MAX_UNIT_ROWS", 10)
+    monkeypatch.setattr(scores, "MAX_CLUSTERS_WITH_ROWS", 10)
     monkeypatch.setattr(scores, "BLOCKS", 40)
     shared = ask(fitted, unit=unit).set_index("word").loc[single.index]
     assert stats.spearmanr(single["p"], shared["p"]).statistic > 0.97

@@ -6,7 +6,7 @@ A label is a value of the column that a question is about. U units, G labels, n 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
+from laplex.inference.decomposition import UnitWeights, group_weights
 from laplex.inference.permutations import Design, Difference, Permutations, Trend
 from laplex.inference.score_test import Effect, GroupScores, difference_effect, trend_effect
-from laplex.inference.scores import ScorePass
-from laplex.inference.testing import WordTest
+from laplex.inference.scores import ScorePass, ScoreTable
+from laplex.inference.testing import GroupTest
 from laplex.inference.units import Floats, Ints, Units
 from laplex.questions.change import ordered_column
 from laplex.text.periods import positions
@@ -60,24 +61,32 @@ class Comparison:
         early = tuple(np.flatnonzero(x < middle).tolist())
         return cls(first, last, labels, Trend(x), (early, tuple(np.flatnonzero(x >= middle).tolist())))
 
+    def reversed(self) -> Comparison:
+        """The same with its sides in the other order."""
+        return replace(self, value=self.against, against=self.value, sides=(self.sides[1], self.sides[0]))
+
     @property
     def has_two_sides(self) -> bool:
         """Whether the two sides are all that is compared."""
         return len(self.groups) == 2 or isinstance(self.design, Trend)
 
-    def test(self, text: ScorePass, tested: NDArray[np.bool_], seed: int) -> WordTest:
+    def test(self, text: ScorePass, tested: NDArray[np.bool_], seed: int) -> GroupTest:
         """The test of words (n)."""
         effect: Callable[[GroupScores], Effect] = difference_effect
         if isinstance(self.design, Trend):
             effect = partial(trend_effect, x=self.design.x.astype(np.float64))
         numbers = [label for group in self.groups for label in group]
         draws = Permutations.of(text.units, self.groups, not text.cells.shared, [seed, 5, *numbers])
-        return WordTest(tested, self.groups, self.design, effect, draws)
+        return GroupTest(tested, self.groups, self.design, effect, draws)
 
     def units_using(self, text: ScorePass) -> Ints:
         """(n, 2) How many units use each word on each side; of several labels, the fewest and the most at one."""
         found = np.stack([text.cluster_counts(side) for side in (self.sides if self.has_two_sides else self.groups)], 1)
         return found if self.has_two_sides else np.stack([found.min(1), found.max(1)], 1)
+
+    def unit_weights(self, text: ScorePass, table: ScoreTable) -> UnitWeights:
+        """The weights of units in the difference of a word between the two sides."""
+        return group_weights(text, table, self.sides)
 
 
 def default_against(values: int) -> str | None:

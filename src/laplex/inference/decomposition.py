@@ -1,24 +1,25 @@
 """What a difference is made of: the context words that contribute to it, and the occurrences that carry it.
 
-What is tested is the squared length of u = U_1/τ_1 − U_2/τ_2 in the metric of (Σ + κI)⁻¹ (`score_test.py`). With
-v = (Σ + κI)⁻¹ u, the direction of the difference, and since every context h is a sum of context vectors α_c, it is a
-sum over context words c:
+What is tested is the squared length of a sum u over units in the metric of (Σ + κI)⁻¹. With v = (Σ + κI)⁻¹ u, the
+direction of the difference, and since every context h is a sum of context vectors α_c, it is a sum over context words:
 
-    u·v = Σ_c (α_c·v) (x_1c − x_2c)    x_gc = Σ (1−σ) n_c / τ_g − Σ σ n_c / W_g
+    u·v = Σ_c (α_c·v) x_c    x_c = Σ_units a_i Σ (1−σ) n_c − b_i Σ σ n_c
 
-n_c is how often c is in the window, the first sum over the occurrences of the word in group g, the second over sampled
-positions of its background, both with the weights of their units (`scores.py`): x_gc is how much more of c there is
-around the word than the pooled fit expects. So the contributions of all context words add up to what is tested, and a
-group has those with more of c around the word.
+n_c is how often c is in the window, the first sum over the occurrences of the word in unit i, the second over sampled
+positions of its background, both with the weights of units of `scores.py`. Between two groups (`score_test.py`) a is
+±1/τ_g and b is ±1/W_g, so that x_c is how much more of c there is around the word in one group than in the other, net
+of what the background leads one to expect; for a coefficient (`partial_scores.py`) they follow from the design matrix.
+The contributions of all context words add up to what is tested, and a side has those with more of c around the word.
 
-An occurrence carries the difference by v·(h − h̄), h̄ the mean of its group.
-n occurrences, N sampled positions, V words, D dimensions.
+An occurrence carries the difference by v·(h − h̄), h̄ the mean of its side.
+n occurrences, N sampled positions, U units, V words, D dimensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,63 +78,91 @@ def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> Occurrences:
     return Occurrences(word, unit, document, position, context, weight)
 
 
+class UnitWeights(NamedTuple):
+    """The direction of a difference, how much each unit counts in it, and on which side it is."""
+
+    direction: Floats  # (D) v
+    here: Floats  # (U) a
+    around: Floats  # (U) b
+    side: Ints  # (U) 0, 1, or −1 for neither
+
+
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The contributions of all context words to the difference of a word between two groups."""
+    """The contributions of all context words to a difference of a word."""
 
     direction: Floats  # (D) v
     contribution: Floats  # (V)
     error: Floats  # (V) its standard error by cluster, given v
-    excess: Floats  # (V) x_1c − x_2c
-    count: Ints  # (2, V) how often each is around the word
+    excess: Floats  # (V) x_c
+    count: Ints  # (2, V) how often each is around the word on each side
     typicality: Floats  # (n) v·(h − h̄) of each occurrence
-    group: Ints  # (n) of each occurrence: 0, 1, or −1 for neither
+    side: Ints  # (n) of each occurrence: 0, 1, or −1 for neither
 
 
-def decompose(text: ScorePass, table: ScoreTable, found: Occurrences, groups: Sequence[Sequence[int]]) -> Decomposition:
-    """Take the difference of a word between two groups of labels apart; `found` are its occurrences alone."""
+def group_weights(text: ScorePass, table: ScoreTable, groups: Sequence[Sequence[int]]) -> UnitWeights:
+    """The weights of units in the difference between two groups of labels."""
     scores = group_scores(table, groups)
     assert scores is not None
     tau = scores.share * scores.tau.sum()
     direction = (scores.score[0] / tau[0] - scores.score[1] / tau[1]) @ scores.test_metric @ scores.test_metric.T
-    group = np.full(len(text.units.labels), -1)
-    for number, labels in enumerate(groups):
-        group[list(labels)] = number
-    group_of_unit = group[text.units.label]
-    size = len(text.text.keep)
-    excess, error = _excess(text, table, found, group_of_unit)
+    side = sides_of_units(text, groups)
+    around = table.unit_weight * np.bincount(_positions(text), table.sigma, len(side))
+    weight = np.array([around[side == g].sum() for g in (0, 1)])
+    weight = np.maximum(weight, 1e-300)  # of few sampled positions, none may be of a group
+    sign = np.array([1.0, -1.0, 0.0])
+    return UnitWeights(direction, (sign / [*tau, 1.0])[side], (sign / [*weight, 1.0])[side], side)
+
+
+def sides_of_units(text: ScorePass, sides: Sequence[Sequence[int]]) -> Ints:
+    """(U) The side of each unit, from the labels of two sides; −1 for neither."""
+    side = np.full(len(text.units.labels), -1)
+    for number, labels in enumerate(sides):
+        side[list(labels)] = number
+    return np.asarray(side[text.units.label])
+
+
+def decompose(text: ScorePass, table: ScoreTable, found: Occurrences, weights: UnitWeights) -> Decomposition:
+    """Take a difference of a word apart; `found` are its occurrences alone."""
+    size, direction = len(text.text.keep), weights.direction
+    excess, error = _excess(text, table, found, weights)
     along = text.text.alpha[:, : text.dimensions] @ direction
     inside = found.context >= 0
     height = np.where(inside, along[found.context], 0.0)
     height = height.sum(1) if text.text.sums_window else height.sum(1) / np.maximum(inside.sum(1), 1)
-    of_occurrence = group_of_unit[found.unit]
-    mean = [height[of_occurrence == number].mean() for number in (0, 1)]
-    count = [np.bincount(found.context[(of_occurrence == g)[:, None] & inside], minlength=size) for g in (0, 1)]
+    side = weights.side[found.unit]
+    mean = [height[side == number].mean() if (side == number).any() else 0.0 for number in (0, 1)]
+    count = [np.bincount(found.context[(side == g)[:, None] & inside], minlength=size) for g in (0, 1)]
     return Decomposition(
         *(direction, along * excess, abs(along) * error, excess, np.array(count)),
-        *(np.where(of_occurrence < 0, np.nan, height - np.array([*mean, 0.0])[of_occurrence]), of_occurrence),
+        *(np.where(side < 0, np.nan, height - np.array([*mean, 0.0])[side]), side),
     )
 
 
-def _excess(text: ScorePass, table: ScoreTable, found: Occurrences, group: Ints) -> tuple[Floats, Floats]:
-    """(V) x_1c − x_2c, and its standard error by cluster.
+def _positions(text: ScorePass) -> Ints:
+    """(N) The unit of each sampled position."""
+    return np.repeat(np.arange(len(text.units)), np.diff(text.context_start))
 
-    A cluster adds Z_c = Σ ± (n_c/τ − b_c/W) to it; its influence is what is left of Z when its share in τ times the
-    mean of n, and its share in W times the mean of b, are taken out.
+
+def _excess(text: ScorePass, table: ScoreTable, found: Occurrences, weights: UnitWeights) -> tuple[Floats, Floats]:
+    """(V) x_c, and its standard error by cluster.
+
+    A cluster adds Z_c = Σ a n_c − b b_c to it; its influence is what is left of Z when its share in the weights of each
+    side times the mean of n, and of b, are taken out.
     """
     units, size = np.arange(len(text.units)), len(text.text.keep)
-    clusters = np.unique(text.units.cluster, return_inverse=True)[1]
+    clusters, side = np.unique(text.units.cluster, return_inverse=True)[1], weights.side
     here = found.weight * table.unit_weight[found.unit][:, None]
     around = table.sigma * np.repeat(table.unit_weight, np.diff(text.context_start))
     here_total = here.max(1, initial=0.0) if text.text.sums_window else here.sum(1)
-    positions = np.repeat(units, np.diff(text.context_start))
-    weight = [np.bincount(found.unit, here_total, len(units)), np.bincount(positions, around, len(units))]
-    share = np.array([[np.bincount(clusters, np.where(group == g, w, 0.0)) for w in weight] for g in (0, 1)])
-    total = np.maximum(share.sum(2), 1e-300)  # of few sampled positions, none may be of a group
-    share /= total[:, :, None]
+    totals = np.bincount(found.unit, here_total, len(units)), np.bincount(_positions(text), around, len(units))
+    scale = np.stack([weights.here, -weights.around], 1)
+    parts = [abs(scale[:, kind]) * total for kind, total in enumerate(totals)]
+    share = np.array([[np.bincount(clusters, np.where(side == g, w, 0.0)) for w in parts] for g in (0, 1)])
+    share /= np.maximum(share.sum(2, keepdims=True), 1e-300)
     excess, square, cross, mean = np.zeros(size), np.zeros(size), np.zeros((4, size)), np.zeros((4, size))
     kernels.add_context_words(
-        *(np.argsort(clusters, kind="stable"), clusters, group, np.array([[1.0, -1.0], [-1.0, 1.0]]) / total),
+        *(np.argsort(clusters, kind="stable"), clusters, side, scale),
         *(np.searchsorted(found.unit, [*units, len(units)]), found.context, here),
         *(text.context_start, text.context_words, np.broadcast_to(around[:, None], text.context_words.shape)),
         *(share.reshape(4, -1), excess, square, cross, mean),

@@ -16,9 +16,11 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.comparisons import two_sides
+from laplex.inference.coefficients import CoefficientQuestion, control
+from laplex.inference.comparisons import Comparison, two_sides, units_on_line
 from laplex.inference.contexts import pooled
 from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
+from laplex.inference.regression import regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile
 from laplex.plots import Chart
@@ -26,6 +28,7 @@ from laplex.runtime.display import card
 from laplex.text.passages import passages_at
 from laplex.text.tokens import Tokens
 
+NEIGHBORS = 20  # on either side
 CONTEXT_COLUMNS = ["word", "value", "contribution", "lower", "upper", "uses", "uses_other"]
 
 
@@ -38,9 +41,12 @@ class Explanation:
         column: The column whose values are compared.
         values: The two groups.
         total: What is tested: the sum of all contributions.
+        direction: (D) How the word's vector differs: from the second group to the first, or along an increase.
         context: A row for each context word. "value" is the group in which it is found around the word more often than
             the background there leads one to expect, "contribution" its part of the total with an interval by unit, and
             "uses" and "uses_other" how often it is around the word in that group, and in the other.
+        neighbors: The words towards which the word moves: those whose vectors lie most in the direction of the
+            difference ("value" is the first group), and in the opposite one.
         passages: The passages that carry the difference, the most typical of each group first, in the original text:
             "value", "before", "word" and "after", the document's number and its metadata.
     """
@@ -49,7 +55,9 @@ class Explanation:
     column: str
     values: tuple[str, str]
     total: float
+    direction: Floats
     context: pd.DataFrame
+    neighbors: pd.DataFrame
     passages: pd.DataFrame
 
     def plot(self, top: int = 10, exclude: Collection[str] = ()) -> Chart:
@@ -84,28 +92,90 @@ def explain(
     options: Options,
     *,
     values: Sequence[Any] | None,
+    given: Sequence[str],
     at: Mapping[str, Any],
     passages: int,
 ) -> Explanation:
-    """Take the difference of a word between two groups apart, into context words and passages."""
+    """Take the difference of a word between two groups, or along a term of a formula, apart."""
     tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
-    passages, options = check_int("passages", passages, 0), options.with_unit(tokens, [column])
-    units = gather(tokens, column, options.unit, language, at)
-    names, groups = two_sides(fitted, column, units, values)
+    passages = check_int("passages", passages, 0)
+    if column in tokens.columns:
+        options = options.with_unit(tokens, [column])
+        names, units, question = _two_groups(fitted, column, tokens, options, language, values, given, at)
+    else:
+        options, names, units, question = _term(tokens, column, options, language, values, given, at)
     number = fitted.id(word, language)
     free = pooled(fitted, tokens, quiet=options.quiet)
     text = ScorePass(tokens, units, free, [number], language, options)
     counts = text.counts()[0][0]
-    for name, group in zip(names, groups):
-        if not counts[list(group)].sum():
+    for name, side in zip(names, question.sides):
+        if not counts[list(side)].sum():
             raise InputError(f'"{word}" does not occur where {column} is {name}: there is nothing to compare')
     table = next(text.run([0], lambda table: table))
+    weights = question.unit_weights(text, table)
+    if weights is None:
+        raise InputError(f'the text of "{word}" cannot tell "{column}" from {quote(given, 6)}: leave out a column')
     found = read_occurrences(text, [0])
-    parts = decompose(text, table, found, groups)
+    parts = decompose(text, table, found, weights)
     spelled = tokens.vocabularies[language].words
-    context = _context_table(parts, spelled, names, interval_quantile(options.interval))
-    carried = _passages(tokens, found, parts, names, passages)
-    return Explanation(spelled[number], column, names, float(parts.contribution.sum()), context, carried)
+    return Explanation(
+        *(spelled[number], column, names, float(parts.contribution.sum()), parts.direction),
+        _context_table(parts, spelled, names, interval_quantile(options.interval)),
+        _neighbors(free, language, number, parts.direction, names, options.min_count),
+        _passages(tokens, found, parts, names, passages),
+    )
+
+
+def _two_groups(
+    fitted: Embeddings,
+    column: str,
+    tokens: Tokens,
+    options: Options,
+    language: int,
+    values: Sequence[Any] | None,
+    given: Sequence[str],
+    at: Mapping[str, Any],
+) -> tuple[tuple[str, str], Units, Comparison | CoefficientQuestion]:
+    """The names of two groups, the units, and the comparison of the groups, or with `given` a trend along an order."""
+    units = gather(tokens, column, options.unit, language, at)
+    names, groups = two_sides(fitted, column, units, values)
+    if not given:
+        return names, units, Comparison.pair(*names, *groups)
+    compared = Comparison.pair(*names, *groups)
+    if values is None and len(np.unique(units.label)) > 2:
+        units, x, ends = units_on_line(fitted, units, column, tokens)
+        # the direction of a trend is that of its increase: the later half is the first side
+        compared = Comparison.trend(*ends, x).reversed()
+        names = (names[1], names[0])
+    units, (question,) = control([compared], units, column, tokens, given, options.unit)
+    return names, units, question
+
+
+def _term(
+    tokens: Tokens,
+    term: str,
+    options: Options,
+    language: int,
+    values: Sequence[Any] | None,
+    given: Sequence[str],
+    at: Mapping[str, Any],
+) -> tuple[Options, tuple[str, str], Units, CoefficientQuestion]:
+    """A term of a formula, such as "party:year" given "~ party + year": names of its sides, units and question."""
+    others = given[0].strip().removeprefix("~") if len(given) == 1 else " + ".join(f"`{name}`" for name in given)
+    if ":" not in term or not others:
+        raise InputError(
+            f'there is no column "{term}"; the columns read are: {quote(tokens.columns, 30)}. A term such as '
+            '"party:year" is explained given the rest of its formula: given="~ party + year"'
+        )
+    options, units, questions = regression(tokens, f"~ {others} + {term}", options, language, at)
+    parts = sorted(term.replace(" ", "").split(":"))
+    found = [some for some in questions if sorted(some.value.split(":")) == parts and some.has_two_sides]
+    chosen = [str(value) for value in ([values] if isinstance(values, str) else values or [])]
+    found = [some for some in found if not chosen or some.against in chosen]
+    if len(found) != 1:
+        known = [some.against for some in questions if sorted(some.value.split(":")) == parts and some.against]
+        raise InputError(f'"{term}" has several levels: name one of {quote(known, 12)} by values=')
+    return options, (f"more of {term}", f"less of {term}"), units, found[0]
 
 
 def _context_table(parts: Decomposition, words: Sequence[str], names: tuple[str, str], z: float) -> pd.DataFrame:
@@ -124,6 +194,24 @@ def _context_table(parts: Decomposition, words: Sequence[str], names: tuple[str,
     return table.sort_values(["contribution", "word"], ascending=[False, True]).reset_index(drop=True)
 
 
+def _neighbors(
+    free: Embeddings, language: int, word: int, direction: Floats, names: tuple[str, str], least: int
+) -> pd.DataFrame:
+    """The words whose vectors lie in the direction of a difference, and in the opposite one; the closest first."""
+    vectors = free.block(language, 0).astype(np.float64)
+    counts = free.counts[language].sum(0)
+    vectors = vectors - (counts / counts.sum()) @ vectors
+    lengths = np.linalg.norm(vectors, axis=1) * max(float(np.linalg.norm(direction)), 1e-300)
+    cosine = vectors @ direction / np.maximum(lengths, 1e-300)
+    used = np.flatnonzero((counts >= least) & (np.arange(len(counts)) != word))
+    spelled, frames = free.rows.vocabularies[language].words, []
+    for sign, name in zip((1, -1), names):
+        order = used[np.argsort(-sign * cosine[used], kind="stable")[:NEIGHBORS]]
+        found = {"value": name, "neighbor": [spelled[i] for i in order], "similarity": sign * cosine[order]}
+        frames.append(pd.DataFrame(found))
+    return pd.concat(frames, ignore_index=True)
+
+
 def _passages(
     tokens: Tokens, found: Occurrences, parts: Decomposition, names: tuple[str, str], most: int
 ) -> pd.DataFrame:
@@ -131,7 +219,7 @@ def _passages(
     chosen: list[int] = []
     values: list[str] = []
     for group, name in enumerate(names):
-        mine = np.flatnonzero(parts.group == group)
+        mine = np.flatnonzero(parts.side == group)
         mine = mine[np.argsort((2 * group - 1) * parts.typicality[mine], kind="stable")]
         first = np.sort(np.unique(found.document[mine], return_index=True)[1])[:most]
         chosen += mine[first].tolist()

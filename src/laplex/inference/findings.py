@@ -8,7 +8,7 @@ n words.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from laplex.errors import StorageError
+from laplex.errors import InputError, StorageError, quote
+from laplex.inference.coefficients import CoefficientQuestion
 from laplex.inference.comparisons import Comparison
 from laplex.inference.decomposition import Occurrences, decompose, read_occurrences
 from laplex.inference.score_test import effect_bounds
@@ -35,6 +36,8 @@ EXPLAINED = 200  # words of a comparison for which typical context words are fou
 MAX_COUNT = 2**53  # beyond which a stored number is no count
 CONTEXT_WORDS = 4  # that are shown for each side
 
+Question = Comparison | CoefficientQuestion
+
 
 @dataclass(frozen=True, eq=False)
 class Findings:
@@ -48,7 +51,7 @@ class Findings:
         cls,
         text: ScorePass,
         words: Sequence[str],
-        comparisons: Sequence[Comparison],
+        comparisons: Sequence[Question],
         options: Options,
         *,
         named: bool,
@@ -77,7 +80,14 @@ class Findings:
         facts |= {"min_units": options.fewest, "min_count": options.min_count}
         return cls(pd.concat(frames, ignore_index=True), facts)
 
-    def table(self, options: Options, *, words: Sequence[str] | None, exclude: Collection[str]) -> pd.DataFrame:
+    def table(
+        self,
+        options: Options,
+        *,
+        words: Sequence[str] | None,
+        exclude: Collection[str],
+        columns: Sequence[str] = COLUMNS,
+    ) -> pd.DataFrame:
         """The rows in the order of what is sure: first those that hold, by the lower end of their interval.
 
         p is adjusted over these rows, which are those of `words` if they are given, and else all but `exclude`.
@@ -89,11 +99,20 @@ class Findings:
         square, variance, along = (frame[name].to_numpy(np.float64) for name in NUMBERS[:3])
         lower, upper = effect_bounds(square, variance, along, z)
         estimate, lower, upper = np.sqrt(np.maximum([square, lower, upper], 0.0))
-        frame = frame.assign(estimate=estimate, lower=lower, upper=upper)
+        deviation = np.sqrt(np.maximum(variance + 4 * along * np.maximum(square, 0.0), 0.0))  # of the square
+        error = deviation / (2 * np.maximum(estimate, np.sqrt(deviation / 2)))
+        frame = frame.assign(estimate=estimate, standard_error=error, lower=lower, upper=upper)
         frame["p_adjusted"] = adjust_p(frame["p"].to_numpy(np.float64))
         frame["holds"] = holds(frame, options)
         frame = frame.sort_values(["holds", "lower", "estimate", "word"], ascending=[False, False, False, True])
-        return frame[COLUMNS].reset_index(drop=True)
+        return frame[columns].reset_index(drop=True)
+
+    def only(self, values: Sequence[str]) -> Findings:
+        """Those of some comparisons, by their "value"."""
+        known = list(dict.fromkeys(self.frame["value"]))
+        if unknown := [value for value in values if value not in known]:
+            raise InputError(f"there is no term {unknown[0]!r}; there are {quote(known, 12)}")
+        return replace(self, frame=self.frame[self.frame["value"].isin(list(values))])
 
     def incomplete(self, words: Sequence[str]) -> list[str]:
         """The words that have no row in some comparison."""
@@ -148,7 +167,7 @@ def holds(frame: pd.DataFrame, options: Options) -> pd.Series:
     return (frame["p_adjusted"] <= options.level) & (frame["lower"] >= options.min_effect)
 
 
-def _frame(comparison: Comparison, words: Sequence[str], found: Sequence[Finding | None]) -> pd.DataFrame:
+def _frame(comparison: Question, words: Sequence[str], found: Sequence[Finding | None]) -> pd.DataFrame:
     """A row for each word with what its test gave, if it has one."""
     numbers = np.full((len(words), 6), np.nan)
     numbers[:, -1] = 0
@@ -162,7 +181,7 @@ def _frame(comparison: Comparison, words: Sequence[str], found: Sequence[Finding
 
 
 def _explained(
-    text: ScorePass, comparison: Comparison, frame: pd.DataFrame, ids: Ints, ignored: Collection[str]
+    text: ScorePass, comparison: Question, frame: pd.DataFrame, ids: Ints, ignored: Collection[str]
 ) -> pd.DataFrame:
     """The frame with typical context words for the rows that come first, other than words that say nothing."""
     tested = frame["p"].notna()
@@ -185,11 +204,14 @@ def _explained(
 
 
 def typical_words(
-    text: ScorePass, table: ScoreTable, found: Occurrences, comparison: Comparison, ignored: NDArray[np.bool_]
+    text: ScorePass, table: ScoreTable, found: Occurrences, comparison: Question, ignored: NDArray[np.bool_]
 ) -> tuple[str, str]:
     """The context words that contribute most to a difference and are found more often on a side, for both sides."""
-    parts = decompose(text, table, found, comparison.sides)
-    rate: Floats = parts.count / np.maximum(np.bincount(parts.group[parts.group >= 0], minlength=2), 1)[:, None]
+    weights = comparison.unit_weights(text, table)
+    if weights is None:
+        return "", ""
+    parts = decompose(text, table, found, weights)
+    rate: Floats = parts.count / np.maximum(np.bincount(parts.side[parts.side >= 0], minlength=2), 1)[:, None]
     more = rate[0] - rate[1]
     names, sides = text.vocabulary.words, []
     for sign in (1, -1):

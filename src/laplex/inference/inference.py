@@ -17,33 +17,43 @@ import pandas as pd
 
 from laplex.errors import OLD_KEYWORDS, InputError, explain_keywords, quote
 from laplex.fitting.provenance import tokens_of
+from laplex.inference.coefficients import control
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
 from laplex.inference.cosines import CosineQuestions
+from laplex.inference.design import formula_of
 from laplex.inference.explanations import Explanation, explain, passages
-from laplex.inference.findings import Findings, holds
+from laplex.inference.findings import COLUMNS, Findings, Question, holds
+from laplex.inference.regression import REGRESSION_COLUMNS, regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
-from laplex.inference.units import Options, check_unit, gather, warn_of_speakers
+from laplex.inference.units import Options, Units, check_unit, gather, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
 from laplex.questions.change import distances_along, ordered_column
 from laplex.questions.contrast import by_distance, distances_between
 from laplex.runtime.display import say
+from laplex.text.tokens import Tokens
 
 Words = str | Sequence[str] | None
+Given = str | Sequence[str] | None
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question about all words: a contrast between the values of a column, or a drift along it."""
+    """A question about all words: a contrast between the values of a column, a drift along it, or a regression."""
 
     question: str
     column: str
     values: tuple[str, ...] | None = None
     against: str | None = None
-    at: tuple[tuple[str, str], ...] = ()
+    at: tuple[tuple[str, Any], ...] = ()
+    given: tuple[str, ...] = ()  # columns, or one formula
+
+    def key(self) -> dict[str, Any]:
+        """What was asked, as it is stored."""
+        return {name: value for name, value in vars(self).items() if name != "given" or value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +86,7 @@ class Inference(CosineQuestions):
         *,
         values: Sequence[Any] | None = None,
         against: str | None = None,
+        given: Given = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
     ) -> pd.DataFrame:
@@ -86,6 +97,7 @@ class Inference(CosineQuestions):
             words: A word, or several, instead of all that have enough text.
             values: The values to compare, if not all.
             against: "rest", "pairs", "joint" or a value.
+            given: Columns that are controlled for.
             at: Values of other columns, to which the text is restricted.
             test: False for the bare distances between the fitted vectors.
 
@@ -96,6 +108,7 @@ class Inference(CosineQuestions):
             fitted.inference(unit="senator").contrast("party")
         """
         against = None if against is None else str(against)
+        given = _given(given, test)
         if not test:
             bare = partial(distances_between, values=values, against=against, at=at)
             return by_distance(bare(self.fitted, *self._bare(column, words)))
@@ -106,17 +119,24 @@ class Inference(CosineQuestions):
             known = self.fitted.values(column)
             chosen = None if chosen is not None and set(chosen) == set(known) else chosen
             against = None if against == default_against(len(chosen or known)) else against
-        return self._answer(Asked("contrast", column, chosen, against, _pairs(at)), words)
+        return self._answer(Asked("contrast", column, chosen, against, _pairs(at), given), words)
 
     @explain_keywords
     def drift(
-        self, column: str, words: Words = None, *, at: Mapping[str, Any] | None = None, test: bool = True
+        self,
+        column: str,
+        words: Words = None,
+        *,
+        given: Given = None,
+        at: Mapping[str, Any] | None = None,
+        test: bool = True,
     ) -> pd.DataFrame:
         """The words that move along an ordered column; see `Embeddings.drift`.
 
         Args:
             column: A column with an order.
             words: A word, or several, instead of all that have enough text.
+            given: Columns that are controlled for.
             at: Values of other columns, to which the text is restricted.
             test: False for the bare distances between the fitted vectors at the two ends.
 
@@ -129,9 +149,10 @@ class Inference(CosineQuestions):
         """
         if column in self.fitted.columns:
             ordered_column(self.fitted, column)
+        given = _given(given, test)
         if not test:
             return by_distance(distances_along(self.fitted, *self._bare(column, words), at or {}))
-        return self._answer(Asked("drift", column, at=_pairs(at)), words)
+        return self._answer(Asked("drift", column, at=_pairs(at), given=given), words)
 
     @explain_keywords
     def distance(
@@ -140,6 +161,7 @@ class Inference(CosineQuestions):
         across: str,
         along: str | None = None,
         *,
+        given: Given = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
     ) -> pd.DataFrame:
@@ -149,6 +171,7 @@ class Inference(CosineQuestions):
             words: A word, or several.
             across: The column whose values are compared.
             along: The column at each value of which they are, each on its own text.
+            given: Columns that are controlled for.
             at: Values of other columns, to which the text is restricted.
             test: False for the bare distances between the fitted vectors.
 
@@ -160,18 +183,19 @@ class Inference(CosineQuestions):
         """
         if along == across:
             raise InputError(f'across="{across}" and along="{along}" are the same column: choose two')
+        _given(given, test)
         if not test:
             frame = distances_between(self.fitted, *self._bare(across, words), along=along, at=at)
             return self._by_word(frame, words)
         if along is None:
-            return self._by_word(self.contrast(across, words, at=at), words)
+            return self._by_word(self.contrast(across, words, given=given, at=at), words)
         tokens, frames = tokens_of(self.fitted, self.tokens), []
         quietly = replace(self, tokens=tokens, quiet=True)
         for number, value in enumerate(tokens.values(along)):
             if len(np.unique(tokens.codes(across)[tokens.codes(along) == number])) < 2:
                 say(f'"{across}" has one value only where "{along}" is {value}: left out', quiet=self.quiet)
                 continue
-            frame = quietly.contrast(across, words, at={**(at or {}), along: value})
+            frame = quietly.contrast(across, words, given=given, at={**(at or {}), along: value})
             frame.insert(1, along, value)
             frames.append(frame)
         if not frames:
@@ -182,12 +206,39 @@ class Inference(CosineQuestions):
         return self._by_word(table, words)
 
     @explain_keywords
+    def regress(
+        self,
+        formula: str | Sequence[str],
+        words: Words = None,
+        *,
+        terms: str | Sequence[str] | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """How words differ with several columns at once; see `Embeddings.regress`.
+
+        Args:
+            formula: A formula such as "~ party * year + s(age) + C(chamber)", or a list of columns.
+            words: A word, or several, instead of all that have enough text.
+            terms: The terms to show, if not all; p is adjusted over those that are shown.
+            at: Values of columns, to which the text is restricted.
+
+        Returns:
+            A row for each word and coefficient.
+
+        Example:
+            fitted.inference(unit="senator").regress("~ party + year", terms="party")
+        """
+        asked = Asked("regress", formula_of(formula), at=_pairs(at))
+        return self._answer(asked, words, terms).rename(columns={"value": "term", "against": "level"})
+
+    @explain_keywords
     def explain(
         self,
         word: str,
         column: str,
         *,
         values: Sequence[Any] | None = None,
+        given: Given = None,
         at: Mapping[str, Any] | None = None,
         passages: int = 3,
     ) -> Explanation:
@@ -197,6 +248,7 @@ class Inference(CosineQuestions):
             word: The word.
             column: The column whose values are compared.
             values: Two values, or one, which is compared with all others.
+            given: Columns that are controlled for.
             at: Values of other columns, to which the text is restricted.
             passages: How many passages are shown for each group.
 
@@ -206,7 +258,9 @@ class Inference(CosineQuestions):
         Example:
             fitted.inference(unit="senator").explain("war", "party").context
         """
-        return explain(self.fitted, word, column, self, values=values, at=at or {}, passages=passages)
+        return explain(
+            self.fitted, word, column, self, values=values, given=_given(given, True), at=at or {}, passages=passages
+        )
 
     @explain_keywords
     def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:
@@ -280,7 +334,7 @@ class Inference(CosineQuestions):
         order = {name: number for number, name in enumerate(self._names(words))}
         return table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
 
-    def _answer(self, asked: Asked, words: Words) -> pd.DataFrame:
+    def _answer(self, asked: Asked, words: Words, values: str | Sequence[str] | None = None) -> pd.DataFrame:
         check_unit(self.unit, asked.column)
         names = None if words is None else self._names(words)
         found = self._kept(asked)
@@ -291,7 +345,10 @@ class Inference(CosineQuestions):
         elif names is not None and (missing := found.incomplete(names)):
             found = self._with_untested(asked, found, missing)
         warn_of_speakers(asked.column, found.facts.get("decided_by"))
-        table = found.table(self, words=names, exclude=self.excluded())
+        if values is not None:
+            found = found.only(as_list(values))
+        columns = REGRESSION_COLUMNS if asked.question == "regress" else COLUMNS
+        table = found.table(self, words=names, exclude=self.excluded(), columns=columns)
         untested = found.facts["untested"] if names is None else 0
         table.attrs["summary"] = summary(table, asked, found.facts | {"untested": untested}, self)
         table.attrs["question"] = asked.question
@@ -327,13 +384,7 @@ class Inference(CosineQuestions):
             tokens = tokens_of(fitted, self.tokens)
         except InputError as error:
             raise InputError(f"{error}; test=False (--no-test) compares the fitted vectors alone") from None
-        options = self.with_unit(tokens, [column])
-        units = gather(tokens, column, options.unit, language, dict(asked.at))
-        if asked.question == "drift":
-            units, x, ends = units_on_line(fitted, units, column, tokens)
-            compared = [Comparison.trend(*ends, x)]
-        else:
-            compared = comparisons(units, column, asked.values, asked.against, options.fewest)
+        options, units, compared = self._compared(tokens, asked)
         if words is None:
             ids = np.flatnonzero(fitted.counts[language].sum(0) >= self.min_count).tolist()
         else:
@@ -343,9 +394,25 @@ class Inference(CosineQuestions):
         text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=self.quiet), ids, language, options)
         names = [text.vocabulary.words[i] for i in ids]
         found = Findings.ask(text, names, compared, options, named=words is not None, ignored=self.excluded())
-        if options.unit is None:
+        if options.unit is None and column in tokens.columns:
             found.facts["decided_by"] = next(iter(tokens.determining_columns(column)), None)
         return found
+
+    def _compared(self, tokens: Tokens, asked: Asked) -> tuple[Options, Units, Sequence[Question]]:
+        """What is asked of the text: the options with the unit in force, the units, and the questions about them."""
+        column, language, at = asked.column, self.fitted.language(self.language), dict(asked.at)
+        if asked.question == "regress":
+            return regression(tokens, column, self, language, at)
+        options = self.with_unit(tokens, [column])
+        units = gather(tokens, column, options.unit, language, at)
+        if asked.question == "drift":
+            units, x, ends = units_on_line(self.fitted, units, column, tokens)
+            compared = [Comparison.trend(*ends, x)]
+        else:
+            compared = comparisons(units, column, asked.values, asked.against, options.fewest)
+        if not asked.given:
+            return options, units, compared
+        return options, *control(compared, units, column, tokens, asked.given, options.unit)
 
     def _key(self, asked: Asked) -> str:
         """Everything that decides what a test of all words gives."""
@@ -353,7 +420,7 @@ class Inference(CosineQuestions):
         names = ("min_units", "min_count", "permutations", "seed")
         options = {name: getattr(self, name) for name in names} | {"unit": unit}
         options["language"] = self.fitted.language(self.language)
-        return json.dumps([vars(asked), options], sort_keys=True)
+        return json.dumps([asked.key(), options], sort_keys=True)
 
     def _kept(self, asked: Asked) -> Findings | None:
         test = self.fitted.tests.get(self._key(asked))
@@ -370,15 +437,36 @@ def _check_words(words: str | Sequence[str]) -> str | Sequence[str]:
     return words
 
 
-def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, str(value)) for name, value in check_slice(at).items()))
+def _given(given: Given, test: bool) -> tuple[str, ...]:
+    """The columns that are controlled for, or a formula of them."""
+    found = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    if found and not test:
+        raise InputError(
+            "given= needs a test: bare distances between vectors control for nothing; leave out test=False"
+        )
+    if len(found) > 1 and any(name.strip().startswith("~") for name in found):
+        raise InputError(f"given={list(found)!r}: write either one formula or a list of columns")
+    return found
+
+
+def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """Columns with their values, or several of them, as text."""
+    several = (list, tuple, set)
+    texts = {
+        name: tuple(sorted(map(str, value))) if isinstance(value, several) else str(value)
+        for name, value in check_slice(at).items()
+    }
+    return tuple(sorted(texts.items()))
 
 
 def summary(table: pd.DataFrame, asked: Asked, facts: Mapping[str, Any], options: Options) -> str:
     """What a table of findings says, in one sentence."""
     tested, held = table.loc[table["p"].notna(), "word"].nunique(), table.loc[table["holds"], "word"].nunique()
     unit = f'{facts["units"]:,} values of "{facts["unit"]}"' if facts["unit"] else f"{facts['units']:,} documents"
-    verb = f'change along "{asked.column}"' if asked.question == "drift" else f'differ by "{asked.column}"'
+    verbs = {"drift": f'change along "{asked.column}"', "regress": f'differ by a term of "{asked.column}"'}
+    verb = verbs.get(asked.question, f'differ by "{asked.column}"')
+    if asked.given:
+        verb += f" given {quote(asked.given, 6)}"
     rate = f"false discovery rate {options.level:.0%}"
     rare = list(dict.fromkeys(table.loc[table["p"].isna(), "word"]))
     least = f"{facts.get('min_count')} uses by {facts.get('min_units')} of them on each side"

@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 
 from laplex.engines.kernels import LANE, F, fast, logistic, logistic_one, seeded, subsample, uniform
 
+WORDS_IN_CACHE = 16  # whose sums fit into the first cache
+
 
 class TokenText(NamedTuple):
     """The text as the loops read it."""
@@ -256,6 +258,34 @@ def unit_sums(lanes, contexts, start, sigma, units, sums, weights):
 
 
 @fast
+def cell_sums(lanes, contexts, start, sigma, sums, weights):
+    """Sums over the sampled positions of cells for some words, σ (n, N): (cells, n, W) of σ h, (cells, n) of σ."""
+    for cell in range(len(start) - 1):
+        for first in range(0, len(sigma), WORDS_IN_CACHE):
+            last = min(first + WORDS_IN_CACHE, len(sigma))
+            for i in range(start[cell], start[cell + 1]):
+                for k in range(first, last):
+                    weights[cell, k] += sigma[k, i]
+                    for d in range(LANE * len(lanes)):
+                        sums[cell, k, d] += sigma[k, i] * contexts[i, d]
+
+
+@fast
+def cluster_moments(x, start, weights, values, squares, products):
+    """By cluster, whose rows begin at `start`: Σ w x xᵀ (2, C, K, K) of two weights, and Σ x ⊗ value (C, K, 2D)."""
+    for c in range(len(start) - 1):
+        for i in range(start[c], start[c + 1]):
+            for k in range(x.shape[1]):
+                if x[i, k] != 0.0:
+                    for j in range(x.shape[1]):
+                        both = x[i, k] * x[i, j]
+                        squares[0, c, k, j] += weights[0, i] * both
+                        squares[1, c, k, j] += weights[1, i] * both
+                    for d in range(values.shape[1]):
+                        products[c, k, d] += x[i, k] * values[i, d]
+
+
+@fast
 def add_context_words(
     units,
     cluster,
@@ -273,11 +303,11 @@ def add_context_words(
     cross,
     mean,
 ):
-    """Sum what each cluster adds to the excess of every context word: z = Σ scale · weight.
+    """Sum what each cluster adds to the excess of every context word: z = Σ scale · weight, with a `scale` (U, 2).
 
-    `units` are sorted by `cluster`. `here` are the words around occurrences, those of unit u from here_start[u] on, and
-    `around` those of the background. Written are the sum of z, that of its square, those of its products with `share`
-    (4, K), and the sums by group and kind of position (4, V).
+    `units` are sorted by `cluster`, and `group` is the side of each, or −1. `here` are the words around occurrences,
+    those of unit u from here_start[u] on, and `around` those of the background. Written are the sum of z, that of its
+    square, those of its products with `share` (4, K), and the sums by group and kind of position (4, V).
     """
     z, last = np.zeros(len(excess)), np.full(len(excess), -1, np.int64)
     touched, number = np.empty(len(excess), np.int32), 0
@@ -286,9 +316,11 @@ def add_context_words(
         c, g = cluster[unit], group[unit]
         if g >= 0:
             number = _add_words(
-                here, here_weights, here_start, unit, c, scale[g, 0], z, last, touched, number, mean[2 * g]
+                here, here_weights, here_start, unit, c, scale[unit, 0], z, last, touched, number, mean[2 * g]
             )
-            number = _add_words(around, weights, start, unit, c, scale[g, 1], z, last, touched, number, mean[2 * g + 1])
+            number = _add_words(
+                around, weights, start, unit, c, scale[unit, 1], z, last, touched, number, mean[2 * g + 1]
+            )
         if k + 1 < len(units) and cluster[units[k + 1]] == c:
             continue
         for i in range(number):

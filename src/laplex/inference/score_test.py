@@ -97,15 +97,12 @@ class GroupScores:
     @cached_property
     def size_metric(self) -> Floats:
         """(D, D) M, with ‖v M‖² = vᵀ Σ⁻¹ v."""
-        dimensions = len(self.covariance)
-        # the inverse of an estimated matrix is too large
-        bias = max(1 - (dimensions + 1) / COVARIANCE_POSITIONS, 0.5)
-        return np.asarray(np.sqrt(bias) * _inverse_root(self.covariance, LEAST_EIGENVALUE))
+        return size_metric(self.covariance)
 
     @cached_property
     def test_metric(self) -> Floats:
         """(D, D) M, with ‖v M‖² = vᵀ (Σ + κI)⁻¹ v."""
-        return _inverse_root(self.covariance, 1.0)
+        return inverse_root(self.covariance, 1.0)
 
     def residuals(self) -> Residuals:
         """The influences in the metric of T, without what all labels have in common."""
@@ -114,7 +111,14 @@ class GroupScores:
         return Residuals(residual, self.tau, self.label, self.cluster, self.piece, self.size)
 
 
-def _inverse_root(covariance: Floats, ridge: float) -> Floats:
+def size_metric(covariance: Floats) -> Floats:
+    """(D, D) M, with ‖v M‖² = vᵀ Σ⁻¹ v."""
+    # the inverse of an estimated matrix is too large
+    bias = max(1 - (len(covariance) + 1) / COVARIANCE_POSITIONS, 0.5)
+    return np.asarray(np.sqrt(bias) * inverse_root(covariance, LEAST_EIGENVALUE))
+
+
+def inverse_root(covariance: Floats, ridge: float) -> Floats:
     """(D, D) The transposed inverse of the Cholesky factor of Σ + κI, κ a multiple of its mean eigenvalue."""
     mean = max(float(np.trace(covariance)) / len(covariance), 1e-30)
     root = np.linalg.cholesky(covariance + ridge * mean * np.eye(len(covariance)))
@@ -171,7 +175,7 @@ def difference_effect(scores: GroupScores) -> Effect:
     scale /= np.sqrt(len(pairs))
     d, y = scale.T @ score, scale[scores.label][:, :, None] * influence[:, None]
     flat = y.reshape(len(influence), -1)
-    return _without_noise(d.reshape(-1), flat, *unpredicted(flat, scores.tau, scores.label), scores.cluster)
+    return without_noise(d.reshape(-1), flat, *unpredicted(flat, scores.tau, scores.label), scores.cluster)
 
 
 def trend_effect(scores: GroupScores, x: Floats) -> Effect:
@@ -181,7 +185,7 @@ def trend_effect(scores: GroupScores, x: Floats) -> Effect:
     scale = 1 / (scores.tau.sum() * float(scores.share @ center**2))
     predicted, others = _line_through_others(influence, scores.tau, x[scores.label], scores.cluster)
     a = scale * center[scores.label][:, None]
-    return _without_noise(scale * (center @ score), a * influence, a * (influence - predicted), others, scores.cluster)
+    return without_noise(scale * (center @ score), a * influence, a * (influence - predicted), others, scores.cluster)
 
 
 def unpredicted(influence: Floats, tau: Floats, label: Ints) -> tuple[Floats, Floats]:
@@ -195,7 +199,7 @@ def unpredicted(influence: Floats, tau: Floats, label: Ints) -> tuple[Floats, Fl
     return rest, others
 
 
-def _without_noise(d: Floats, y: Floats, rest: Floats, others: Floats, cluster: Ints) -> Effect:
+def without_noise(d: Floats, y: Floats, rest: Floats, others: Floats, cluster: Ints) -> Effect:
     """‖d‖² without the noise Σ y·rest, and its variance from the squares of √(1−w) rest; summed by cluster."""
     z = sum_by(rest * np.sqrt(others)[:, None], cluster)
     noise = float((sum_by(y, cluster) * sum_by(rest, cluster)).sum())

@@ -11,8 +11,8 @@ Units that use a word very often count less, or a few of them would decide how i
 multiplied by 1 / (1 + τ_c / 3τ̄), τ̄ the mean τ of the units that use the word. So a unit counts at most four times as
 much as the mean one. What distinguishes a unit from others does not average out within it, so this gains power.
 
-A table has a row for each unit. If units are many, as documents are, only those that have the word have a row; the
-others share one for each block and label, where blocks are made by chance.
+A table has a row for each unit. If clusters are many, as documents are, only the units of those that have the word have
+a row; the others share one for each block and label, where blocks are made by chance.
 U units, n words, m rows of a table, D dimensions, W padded dimensions.
 """
 
@@ -36,10 +36,13 @@ from laplex.text.tokens import Tokens
 BACKGROUND_POSITIONS = 200_000  # that are sampled; all of them if there are fewer
 MAX_COVARIANCE_CANDIDATES = 50_000  # of these, among which some are sampled for the covariance of a word's contexts
 COVARIANCE_POSITIONS = 3_000
-MAX_UNIT_ROWS = 1_000  # with more units, those without a word share rows
-BLOCKS = 256  # of units without the word
+MAX_CLUSTERS_WITH_ROWS = 1_000  # with more clusters, units of those without a word share rows
+BLOCKS = 256  # of units without the word, and fewer if labels are many:
+MAX_SHARED_ROWS = 2_048
 POSITIONS_PER_PRODUCT = 4_096
-WORDS_PER_TILE = 128  # for which the background is read at once
+CELLS_PER_KERNEL = 1_000  # from which on sums by cell are made by a kernel, as the products of a cell are small
+WORDS_PER_TILE = 128  # for which the background is read at once, and fewer if cells are many:
+TILE_BYTES = 2**26
 WEIGHT_LIMIT = 3.0  # of a unit's text of a word, relative to that of the mean unit, at which half of it counts
 BATCH_BYTES = 768 * 2**20  # for the sums of a batch of words over their occurrences
 
@@ -76,6 +79,7 @@ class TableRows(NamedTuple):
     cluster: Ints  # (m)
     piece: Ints  # (m)
     size: Ints  # (m) how many units each row has
+    unit: Ints  # the unit of each row that has one of its own; these rows come first
     of_pair: Ints  # the row of each unit that has the word
 
 
@@ -96,24 +100,33 @@ class Cells:
         """(U) The cell of each unit."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
-    def rows(self, owners: NDArray[np.int32], units: Units) -> TableRows:
-        """The rows of a word that some units have: all units or, if cells are shared, these and then the cells."""
+    def rows(self, owners: Ints, units: Units) -> TableRows:
+        """The rows of a word that some units have: all units or, if cells are shared, those of clusters that have it
+        and then the cells.
+        """
         if not self.shared:
-            size = np.ones(len(units), np.int64)
-            return TableRows(units.label, units.cluster, units.cluster, size, owners.astype(np.int64))
-        places, clusters = np.arange(len(owners)), units.cluster[owners]
-        label, beyond = np.concatenate([units.label[owners], self.label]), int(units.cluster.max(initial=0)) + 1
-        cluster = np.concatenate([clusters, beyond + self.block])
-        others = np.diff(self.start) - np.bincount(self.of_unit[owners], minlength=len(self))
-        size = np.concatenate([np.ones(len(owners), np.int64), others])
-        return TableRows(label, cluster, np.unique(cluster, return_inverse=True)[1], size, places)
+            every = np.arange(len(units))
+            return TableRows(units.label, units.cluster, units.cluster, np.ones_like(every), every, owners)
+        own = owners
+        if not units.nested:
+            has_word = np.zeros(int(units.cluster.max()) + 1, bool)
+            has_word[units.cluster[owners]] = True
+            own = np.flatnonzero(has_word[units.cluster])
+        label, beyond = np.concatenate([units.label[own], self.label]), int(units.cluster.max(initial=0)) + 1
+        cluster = np.concatenate([units.cluster[own], beyond + self.block])
+        others = np.diff(self.start) - np.bincount(self.of_unit[own], minlength=len(self))
+        size = np.concatenate([np.ones(len(own), np.int64), others])
+        piece = np.unique(cluster, return_inverse=True)[1]
+        return TableRows(label, cluster, piece, size, own, np.searchsorted(own, owners))
 
 
 def sort_into_cells(units: Units, seed: int) -> tuple[Units, Cells]:
     """Units in the order of their cells. Blocks are made of clusters by chance, whatever their labels."""
-    if len(units) <= MAX_UNIT_ROWS:
+    clusters = int(units.cluster.max()) + 1
+    if clusters <= MAX_CLUSTERS_WITH_ROWS:
         return units, Cells(np.arange(len(units) + 1), units.label, np.arange(len(units)), False)
-    block = np.random.default_rng([seed, 4]).integers(BLOCKS, size=int(units.cluster.max()) + 1)[units.cluster]
+    blocks = max(min(BLOCKS, MAX_SHARED_ROWS // len(np.unique(units.label))), 1)
+    block = np.random.default_rng([seed, 4]).integers(blocks, size=clusters)[units.cluster]
     units, block = units.reorder(order := np.lexsort((units.label, block))), block[order]
     first = np.flatnonzero(np.diff(block * len(units.labels) + units.label, prepend=-1))
     return units, Cells(np.append(first, len(units)), units.label[first], block[first], True)
@@ -175,6 +188,10 @@ class ScorePass(TextPass):
         self._candidate_step = max(1, len(self.contexts) // MAX_COVARIANCE_CANDIDATES)
         self._candidates = np.ascontiguousarray(self.contexts[:: self._candidate_step, : self.dimensions])
 
+    def background_scale(self, word: int) -> float:
+        """What a sampled position counts in the background of a word of the vocabulary."""
+        return float(self.negatives[word] / self._chance)
+
     def exchanged(self, word: int) -> int:
         """How many pieces of a word's table get a label of their own when labels are permuted."""
         return int(self.start[word + 1] - self.start[word]) + BLOCKS if self.cells.shared else len(self.units)
@@ -223,7 +240,7 @@ class ScorePass(TextPass):
         with bar(label, quiet=self.quiet) as progress, thread_pool(self.threads) as pool:
             for batch in batches:
                 sums = self._occurrence_sums(batch)
-                size = min(WORDS_PER_TILE, -(-len(batch) // self.threads))
+                size = min(self._words_per_tile, -(-len(batch) // self.threads))
                 tiles = [range(i, min(i + size, len(batch))) for i in range(0, len(batch), size)]
 
                 def work(tile: range, batch: list[int] = batch, sums: OccurrenceSums = sums) -> list[Result]:
@@ -233,6 +250,11 @@ class ScorePass(TextPass):
                     done += len(results)
                     progress.update(done / len(chosen), f"{done:,} of {len(chosen):,} words")
                     yield from results
+
+    @property
+    def _words_per_tile(self) -> int:
+        per_word = 4 * len(self.cells) * self.rho.shape[1]
+        return int(max(min(WORDS_PER_TILE, TILE_BYTES // per_word), 8))
 
     def _occurrence_sums(self, batch: list[int]) -> OccurrenceSums:
         """The sums of a batch of words over their occurrences."""
@@ -255,14 +277,14 @@ class ScorePass(TextPass):
         size = self.dimensions
         for k, i in enumerate(tile):
             pairs = slice(words.start[i], words.start[i + 1])
-            scale = self.negatives[self.ids[batch[i]]] / self._chance
-            rows = self.cells.rows(words.unit[pairs], self.units)
-            around, around_weight = self._by_row(words.unit[pairs], sigma[k], background[:, k], weight[:, k])
+            scale = self.background_scale(int(self.ids[batch[i]]))
+            rows = self.cells.rows(words.unit[pairs].astype(np.int64), self.units)
+            around, around_weight = self._by_row(rows.unit, sigma[k], background[:, k], weight[:, k])
             around[rows.size == 0], around_weight[rows.size == 0] = 0.0, 0.0  # but for rounding
             score, tau = np.zeros((len(rows.label), size)), np.zeros(len(rows.label))
             score[rows.of_pair], tau[rows.of_pair] = s[pairs, :size], taus[pairs]
             word, factor, unit_weight = int(self.ids[batch[i]]), _weights(tau, rows.piece), np.ones(len(self.units))
-            unit_weight[words.unit[pairs]] = factor[rows.of_pair]
+            unit_weight[rows.unit] = factor[: len(rows.unit)]
             column = factor[:, None]
             yield ScoreTable(
                 *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, column * score, factor * tau),
@@ -278,6 +300,13 @@ class ScorePass(TextPass):
         sigma = np.empty((len(words), len(self.contexts)), np.float32)
         background = np.zeros((len(self.cells), *rho.shape), np.float32)
         weight = np.zeros((len(self.cells), len(words)), np.float32)
+        if len(self.cells) > CELLS_PER_KERNEL:
+            for start in range(0, len(self.contexts), POSITIONS_PER_PRODUCT):
+                part = slice(start, start + POSITIONS_PER_PRODUCT)
+                sigma[:, part] = rho @ self.contexts[part].T
+            kernels.logistic_rows(sigma)
+            kernels.cell_sums(self.lanes, self.contexts, edges, sigma, background, weight)
+            return sigma, background, weight
         for cell, (first, last) in enumerate(zip(edges.tolist(), edges[1:].tolist())):
             for start in range(first, last, POSITIONS_PER_PRODUCT):
                 part = slice(start, min(start + POSITIONS_PER_PRODUCT, last))
@@ -288,9 +317,7 @@ class ScorePass(TextPass):
                 weight[cell] += here.sum(1)
         return sigma, background, weight
 
-    def _by_row(
-        self, units: NDArray[np.int32], sigma: Singles, background: Singles, weight: Singles
-    ) -> tuple[Floats, Floats]:
+    def _by_row(self, units: Ints, sigma: Singles, background: Singles, weight: Singles) -> tuple[Floats, Floats]:
         """The background of a word by row of its table, from that by cell: B (m, W) and W (m)."""
         sums, weights = background.astype(np.float64), weight.astype(np.float64)
         if not self.cells.shared:

@@ -9,10 +9,11 @@ take little time.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ from laplex.inference.permutations import (
     MAX_DRAWS,
     Design,
     Permutations,
-    WordPermutations,
 )
 from laplex.inference.score_test import Effect, GroupScores, formula_p, group_scores
 from laplex.inference.scores import ScorePass, ScoreTable
@@ -46,9 +46,60 @@ class Finding(NamedTuple):
     permutations: int  # over which p was counted; 0 if it comes from a formula
 
 
+class Permuted(Protocol):
+    """The statistic of a word, and the draws it is compared with."""
+
+    @property
+    def pieces(self) -> NDArray[np.float32]:
+        """What draws are made of."""
+
+    def exceedances(self, first: int, last: int) -> int:
+        """How many of the draws from `first` up to `last` have a statistic at least as large."""
+
+
+class Prepared(NamedTuple):
+    """What the test of a word can compute."""
+
+    effect: Callable[[], Effect]
+    formula: Callable[[], float]
+    permuted: Callable[[], Permuted]
+
+
+class WordTest(ABC):
+    """A question that is asked of the words `tested` (n)."""
+
+    tested: NDArray[np.bool_]
+
+    @abstractmethod
+    def prepare(self, table: ScoreTable) -> Prepared | None:
+        """What the test of a word can compute; None if its text does not allow one."""
+
+    @abstractmethod
+    def operations(self, pieces: int, dimensions: int) -> float:
+        """Of one draw for a word; `pieces` is `ScorePass.exchanged` of it."""
+
+    def begin(self, table: ScoreTable, draws: int) -> tuple[Finding, Permuted | None] | None:
+        """The effect and p after the first draws, and what more can be made of if these reach T too rarely."""
+        prepared = self.prepare(table)
+        if prepared is None:
+            return None
+        if not draws:
+            return Finding(prepared.effect(), prepared.formula(), 0), None
+        permuted = prepared.permuted()
+        exceeding = permuted.exceedances(0, draws)
+        finding = Finding(prepared.effect(), (exceeding + 1) / (draws + 1), draws)
+        return finding, permuted if exceeding < ENOUGH_EXCEEDANCES else None
+
+    def permuted(self, table: ScoreTable) -> Permuted:
+        """The draws for a word that has been tested."""
+        prepared = self.prepare(table)
+        assert prepared is not None
+        return prepared.permuted()
+
+
 @dataclass(frozen=True, eq=False)
-class WordTest:
-    """Whether groups of labels differ, asked of the words `tested` (n)."""
+class GroupTest(WordTest):
+    """Whether groups of labels differ."""
 
     tested: NDArray[np.bool_]
     groups: Sequence[Sequence[int]]
@@ -56,28 +107,17 @@ class WordTest:
     effect: Callable[[GroupScores], Effect]
     permutations: Permutations
 
-    def begin(self, table: ScoreTable, draws: int) -> tuple[Finding, WordPermutations | None] | None:
-        """The effect and p after the first permutations, and what more can be made of if these reach T too rarely.
-
-        None if a group lacks the word.
-        """
+    def prepare(self, table: ScoreTable) -> Prepared | None:
+        """What the test of a word can compute; None if fewer than two groups have the word."""
         scores = group_scores(table, self.groups)
         if scores is None:
             return None
-        effect, residuals = self.effect(scores), scores.residuals()
-        if not draws:
-            return Finding(effect, formula_p(residuals, self.design), 0), None
-        permuted = self.permutations.of_word(residuals, self.design, table.id)
-        exceeding = permuted.exceedances(0, draws)
-        return Finding(
-            effect, (exceeding + 1) / (draws + 1), draws
-        ), permuted if exceeding < ENOUGH_EXCEEDANCES else None
-
-    def permuted(self, table: ScoreTable) -> WordPermutations:
-        """What permutations of a word that has been tested are made of."""
-        scores = group_scores(table, self.groups)
-        assert scores is not None
-        return self.permutations.of_word(scores.residuals(), self.design, table.id)
+        residuals = scores.residuals()
+        return Prepared(
+            lambda: self.effect(scores),
+            lambda: formula_p(residuals, self.design),
+            lambda: self.permutations.of_word(residuals, self.design, table.id),
+        )
 
     def operations(self, pieces: int, dimensions: int) -> float:
         """Of one permutation of all `pieces` that are relabelled."""
@@ -88,10 +128,10 @@ def run_tests(text: ScorePass, tests: Sequence[WordTest], permutations: int | No
     """For each test, the findings by word; with `permutations`, these are made for every word and no others."""
     draws = FIRST_DRAWS if permutations is None else permutations
     found: list[dict[int, Finding]] = [{} for _ in tests]
-    kept: dict[tuple[int, int], WordPermutations] = {}  # by test and word
+    kept: dict[tuple[int, int], Permuted] = {}  # by test and word
     room = KEPT_BYTES
 
-    def begin(table: ScoreTable) -> list[tuple[Finding, WordPermutations | None] | None]:
+    def begin(table: ScoreTable) -> list[tuple[Finding, Permuted | None] | None]:
         return [test.begin(table, draws) if test.tested[table.word] else None for test in tests]
 
     chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
@@ -116,7 +156,7 @@ def _more_exceedances(
     text: ScorePass,
     tests: Sequence[WordTest],
     pending: Sequence[set[int]],
-    kept: Mapping[tuple[int, int], WordPermutations],
+    kept: Mapping[tuple[int, int], Permuted],
     first: int,
     last: int,
 ) -> Iterator[tuple[int, int, int]]:

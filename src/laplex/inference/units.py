@@ -146,16 +146,22 @@ def check_unit(unit: str | None, column: str) -> None:
         raise InputError(f'unit="{unit}" is the column that is compared: name the one that says who speaks')
 
 
-def gather(tokens: Tokens, column: str, unit: str | None, language: int, at: Mapping[str, Any]) -> Units:
-    """The units of a column: documents, or the values of another column."""
-    check_unit(unit, column)
+def documents_at(tokens: Tokens, language: int, at: Mapping[str, Any]) -> Ints:
+    """The documents of a language that have a word, and some values of columns, each one or several."""
     chosen = (tokens.languages == language) & (np.diff(tokens.offsets) > 0)
     for name, value in at.items():
         values = tokens.values(name)
-        if str(value) not in values:
-            raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')
-        chosen &= tokens.codes(name) == values.index(str(value))
-    documents = np.flatnonzero(chosen)
+        allowed = [str(one) for one in (value if isinstance(value, list | tuple | set) else [value])]
+        if unknown := [one for one in allowed if one not in values]:
+            raise InputError(f'"{name}" has no value {unknown[0]!r}; it has {quote(values, 12)}')
+        chosen &= np.isin(tokens.codes(name), [values.index(one) for one in allowed])
+    return np.flatnonzero(chosen)
+
+
+def gather(tokens: Tokens, column: str, unit: str | None, language: int, at: Mapping[str, Any]) -> Units:
+    """The units of a column: documents, or the values of another column."""
+    check_unit(unit, column)
+    documents = documents_at(tokens, language, at)
     label = tokens.codes(column)[documents].astype(np.int64)
     if len(np.unique(label)) < 2:
         raise InputError(f'column "{column}" has one value only in these documents: there is nothing to compare')

@@ -24,7 +24,7 @@ from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
 from laplex.text.originals import Originals, folder_of
-from laplex.text.periods import are_periods, in_order
+from laplex.text.periods import are_periods, in_order, positions
 from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary
 
@@ -210,6 +210,10 @@ class Tokens:
             (M) The value of each document, as an index into `values(column)`.
         """
         return self._codes[self._check(column)]
+
+    def number_values(self, column: str) -> NDArray[np.float64] | None:
+        """(values) The values of a column as numbers, or None if they are neither numbers nor periods of time."""
+        return positions(self.values(column))
 
     def _check(self, column: str) -> str:
         if column not in self._values:

@@ -1,0 +1,294 @@
+"""Partial scores: how a word's vectors differ with some columns of a design matrix, given all other columns.
+
+Units i have the sums of `scores.py` and a row x of the design matrix. The rate of the word is r = exp(x·β), from a
+log-linear model of τ with offset W, and v = r W is how much a unit says about the word. The score of a unit is
+
+    e = (s − τ h̃) − r (B − W h̃)        h̃ = x·H, the background's mean context, by a regression on x of other clusters
+
+It is zero on average if the word is only more or less frequent, and if only the background differs: its bias is the
+product of two errors, that of the rate and that of the background. Under a linear model of the word's vectors, e is
+v Σ Θᵀx and noise, with Σ the covariance of the word's contexts. So everything is a regression of e / v on x with
+weights v: with q the residual of the columns that are tested on the others,
+
+    u = Σ q e     G = Σ v q qᵀ     Θ = G⁻¹ u Σ⁻¹     T = tr(uᵀ G⁻¹ u) in the metric of (Σ + κI)⁻¹
+
+With two groups and no other columns this is the test of `score_test.py`.
+m rows of a table, C clusters, D dimensions, K columns, G cells, t columns that are tested.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from laplex.inference import kernels
+from laplex.inference.score_test import Effect, inverse_root, size_metric, without_noise
+from laplex.inference.scores import ScoreTable
+from laplex.inference.units import Floats, Ints
+
+MAX_STEPS = 30  # of the log-linear model
+MAX_LOG_RATE = 12.0  # by which rates differ from the mean rate, where a cell lacks the word
+MAX_LEVERAGE = 0.95
+SMALLEST_SHARE = 1e-10  # of the largest eigenvalue of a Gram matrix, below which a direction has no information
+LEAST_INFORMATION = 1e-6  # of a column given the others, as a share of that without them, below which nothing is tested
+
+
+def fit_rates(matrix: Floats, tau: Floats, weight: Floats) -> Floats:
+    """(G) exp(x·β), with which W exp(x·β) is closest to τ by Poisson likelihood."""
+    used = weight > 0
+    x, y, w = matrix[used], tau[used], weight[used]
+    beta = np.zeros(matrix.shape[1])
+    beta[0] = center = np.log(y.sum() / w.sum())
+    previous = -np.inf
+    for _ in range(MAX_STEPS):
+        eta = np.clip(x @ beta, center - MAX_LOG_RATE, center + MAX_LOG_RATE)
+        mean = w * np.exp(eta)
+        likelihood = float(y @ eta - mean.sum())
+        if likelihood - previous < 1e-9 * max(abs(likelihood), 1.0):
+            break
+        previous = likelihood
+        information = (x * mean[:, None]).T @ x
+        information[np.diag_indices_from(information)] += 1e-9 * np.trace(information) / len(information)
+        step = np.linalg.solve(information, x.T @ (y - mean))
+        beta = beta + step * min(1.0, 3.0 / max(float(abs(x @ step).max()), 1e-300))
+    return np.asarray(np.exp(np.clip(matrix @ beta, center - MAX_LOG_RATE, center + MAX_LOG_RATE)))
+
+
+def pseudo_inverse(gram: Floats) -> Floats:
+    """The inverse of a Gram matrix; the smallest one, if columns cannot be told apart."""
+    return np.asarray(np.linalg.pinv(gram, SMALLEST_SHARE, hermitian=True))
+
+
+@dataclass(frozen=True, eq=False)
+class PartialScores:
+    """The scores of a word, and the regression of them on the columns of a design matrix.
+
+    A moment of a cluster is Σ x ⊗ e over its rows. If every cluster has one row it is not kept, as it is x ⊗ e.
+    """
+
+    matrix: Floats  # (G, K) the design matrix by cell; the first column is the intercept
+    cell: Ints  # (m) rows are sorted by cluster
+    start: Ints  # (C + 1) where the rows of each cluster begin
+    size: Ints  # (m) how many units each row has
+    unit_rate: Floats  # (G) r
+    score: Floats  # (m, D) s
+    tau: Floats  # (m)
+    background: Floats  # (m, D) B
+    weight: Floats  # (m) W
+    covariance: Floats  # (D, D) Σ
+
+    @classmethod
+    def of(cls, table: ScoreTable, matrix: Floats, included: Floats | None = None) -> PartialScores | None:
+        """The scores of the word that a table is of; None if it is not used in the cells that are `included` (G)."""
+        rows = np.argsort(table.cluster, kind="stable")
+        if included is not None:
+            rows = rows[included[table.label[rows]] > 0]
+        cell, cluster, cells = table.label[rows], table.cluster[rows], len(matrix)
+        tau, weight = (
+            np.bincount(cell, values[rows], cells).astype(np.float64) for values in (table.tau, table.weight)
+        )
+        if not tau.sum() > 0 or not weight.sum() > 0:
+            return None
+        start = np.append(np.flatnonzero(np.diff(cluster, prepend=-1)), len(cluster))
+        sums = table.score[rows], table.tau[rows], table.background[rows], table.weight[rows]
+        rate = fit_rates(matrix, tau, weight)
+        return cls(matrix, cell, start, table.size[rows], rate, *sums, table.covariance)
+
+    @property
+    def clusters(self) -> int:
+        """C"""
+        return len(self.start) - 1
+
+    @property
+    def single(self) -> bool:
+        """Whether every cluster has one row."""
+        return self.clusters == len(self.cell)
+
+    @cached_property
+    def x(self) -> Floats:
+        """(m, K)"""
+        return self.matrix[self.cell]
+
+    @cached_property
+    def rate(self) -> Floats:
+        """(m) r"""
+        return self.unit_rate[self.cell]
+
+    @cached_property
+    def information(self) -> Floats:
+        """(m) v"""
+        return self.rate * self.weight
+
+    @cached_property
+    def gram(self) -> Floats:
+        """(K, K) Σ v x xᵀ"""
+        by_cell = np.bincount(self.cell, self.information, len(self.matrix))
+        return np.asarray((self.matrix * by_cell[:, None]).T @ self.matrix)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """(K, K) That of the Gram matrix."""
+        return pseudo_inverse(self.gram)
+
+    @cached_property
+    def leverage(self) -> Floats:
+        """(C) How much of the regression a cluster decides: tr(gram⁻¹ Σ v x xᵀ), at most 0.95."""
+        by_cell = np.einsum("gk,kl,gl->g", self.matrix, self.inverse, self.matrix)
+        of_rows = self.information * by_cell[self.cell]
+        return np.clip(np.add.reduceat(of_rows, self.start[:-1]), 0.0, MAX_LEVERAGE)
+
+    @cached_property
+    def background_slopes(self) -> Floats:
+        """(K, D) H, from all rows."""
+        return np.asarray(self.inverse @ (self.x.T @ (self.rate[:, None] * self.background)))
+
+    @cached_property
+    def total(self) -> Floats:
+        """(K, D) Σ x ⊗ e with h̃ from all rows."""
+        plain = self.score - self.rate[:, None] * self.background
+        excess = np.bincount(self.cell, self.tau - self.information, len(self.matrix))
+        return np.asarray(self.x.T @ plain - (self.matrix * excess[:, None]).T @ (self.matrix @ self.background_slopes))
+
+    @cached_property
+    def influence(self) -> Floats:
+        """(m, D) e, if every cluster has one row.
+
+        h̃ is that of the others: with its own, noise would look small where clusters are few.
+        """
+        center = self.matrix[self.cell] @ self.background_slopes
+        own = self.background / np.maximum(self.weight, 1e-300)[:, None]
+        share = np.where(self.weight > 0, self.leverage / (1 - self.leverage), 0.0)
+        center -= share[:, None] * (own - center)
+        excess = (self.tau - self.information)[:, None]
+        return np.asarray(self.score - self.rate[:, None] * self.background - excess * center)
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        """(C, K, D) Σ x ⊗ e and (C, K, K) Σ v x xᵀ of clusters, h̃ from the other clusters."""
+        clusters, columns, size = self.clusters, self.matrix.shape[1], self.score.shape[1]
+        around = self.rate[:, None] * self.background
+        values = np.concatenate([self.score - around, around], 1)
+        squares, products = np.zeros((2, clusters, columns, columns)), np.zeros((clusters, columns, 2 * size))
+        weights = np.stack([self.information, self.tau - self.information])
+        kernels.cluster_moments(self.x, self.start, weights, values, squares, products)
+        information, excess = squares
+        others = self._without(information, products[:, :, size:])
+        others[self.leverage >= MAX_LEVERAGE] = self.background_slopes
+        return products[:, :, :size] - excess @ others, information
+
+    def _without(self, information: Floats, sums: Floats) -> Floats:
+        """(C, K, D) The regression without each cluster, from the sums of clusters."""
+        floor = 1e-9 * np.trace(self.gram) / len(self.gram) * np.eye(len(self.gram))
+        return np.asarray(np.linalg.solve(self.gram - information + floor, sums.sum(0) - sums))
+
+    @cached_property
+    def _unpredicted(self) -> Floats:
+        """(m, D) or (C, K, D) Scores, or moments, without what the regression of the other clusters predicts."""
+        if self.single:
+            slopes = self.inverse @ (self.x.T @ self.influence)
+            residual = self.influence - self.information[:, None] * (self.x @ slopes)
+            return np.asarray(residual / (1 - self.leverage)[:, None])
+        moments, information = self._moments
+        return np.asarray(moments - information @ self._without(information, moments))
+
+    def contract(self, values: Floats, weights: Floats) -> Floats:
+        """(C, t, D) Scores or moments, of each cluster, along directions (K, t) in the space of the columns."""
+        if self.single:
+            return np.asarray((self.x @ weights)[:, :, None] * values[:, None])
+        return np.asarray(weights.T @ values)
+
+    @property
+    def contributions(self) -> Floats:
+        """(m, D) or (C, K, D) What `contract` makes the contributions of clusters from."""
+        return self.influence if self.single else self._moments[0]
+
+    def residual_columns(self, tested: Sequence[int], others: Sequence[int]) -> tuple[Floats, Floats] | None:
+        """(K, t) A, with q = x·A, and (t, t) G; None if the word's text cannot tell these columns from the others."""
+        inverse = pseudo_inverse(self.gram[np.ix_(others, others)])
+        cross = self.gram[np.ix_(others, tested)]
+        weights = np.zeros((self.matrix.shape[1], len(tested)))
+        weights[list(tested), range(len(tested))] = 1.0
+        weights[list(others)] = -inverse @ cross
+        left = self.gram[np.ix_(tested, tested)] - cross.T @ inverse @ cross
+        scale = np.sqrt(np.maximum(np.diag(self.gram)[list(tested)], 1e-300))
+        smallest = np.linalg.eigvalsh(left / np.outer(scale, scale))[0]
+        return (weights, left) if smallest > LEAST_INFORMATION else None
+
+    def effect(self, tested: Sequence[int], weights: Floats, gram: Floats) -> Effect:
+        """The squared size of a coefficient without its noise.
+
+        Of several columns together it is the mean squared difference between two units, weighted by v.
+        """
+        metric, mix = size_metric(self.covariance), np.linalg.inv(gram)
+        if len(tested) > 1:
+            columns = list(tested)
+            mean = self.gram[0, columns] / self.gram[0, 0]
+            spread = self.gram[np.ix_(columns, columns)] / self.gram[0, 0] - np.outer(mean, mean)
+            values, vectors = np.linalg.eigh(2 * spread)
+            mix = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ mix
+        along = weights @ mix.T
+        d = (along.T @ self.total @ metric).reshape(-1)
+        y, rest = (
+            (self.contract(values, along) @ metric).reshape(self.clusters, -1)
+            for values in (self.contributions, self._unpredicted)
+        )
+        others = 1 - (self.leverage if self.single else self._share(weights, gram))
+        return without_noise(d, y, rest, others, np.arange(self.clusters))
+
+    def _share(self, weights: Floats, gram: Floats) -> Floats:
+        """(C) How much of a coefficient a cluster decides, at most 0.95; the mean over columns of several."""
+        inside = weights.T @ self._moments[1] @ weights
+        shares = np.trace(np.linalg.solve(gram, inside), axis1=1, axis2=2) / len(gram)
+        return np.asarray(np.clip(shares, 0.0, MAX_LEVERAGE))
+
+    def null_residuals(self, others: Sequence[int]) -> Floats:
+        """(m, D) or (C, K, D) Scores, or moments, without what the other columns explain, in the metric of T."""
+        inverse, metric = pseudo_inverse(self.gram[np.ix_(others, others)]), inverse_root(self.covariance, 1.0)
+        if self.single:
+            z = self.x[:, list(others)]
+            slopes = inverse @ (z.T @ self.influence)
+            return np.asarray((self.influence - self.information[:, None] * (z @ slopes)) @ metric)
+        moments, information = self._moments
+        slopes = inverse @ moments.sum(0)[list(others)]
+        return np.asarray((moments - information[:, :, list(others)] @ slopes) @ metric)
+
+    def cluster_information(self, others: Sequence[int]) -> Floats:
+        """(C, 1 + others) v, and v z, of clusters."""
+        if self.single:
+            return np.asarray(
+                self.information[:, None] * np.concatenate([np.ones((len(self.x), 1)), self.x[:, others]], 1)
+            )
+        information = self._moments[1][:, 0]
+        return np.asarray(np.concatenate([information[:, :1], information[:, list(others)]], 1))
+
+    def null_leverage(self, weights: Floats, others: Sequence[int]) -> Floats:
+        """(C) The share of the noise of a cluster's contribution that the regression on the other columns takes out."""
+        inverse = pseudo_inverse(self.gram[np.ix_(others, others)])
+        if self.single:
+            z = self.matrix[:, list(others)]
+            shares = self.information * np.einsum("gk,kl,gl->g", z, inverse, z)[self.cell]
+        else:
+            along = weights.T @ self._moments[1]
+            total = np.trace(along @ weights, axis1=1, axis2=2)
+            taken = np.einsum("ctk,kl,ctl->c", along[:, :, list(others)], inverse, along[:, :, list(others)])
+            shares = np.divide(taken, total, out=np.zeros_like(taken), where=total > 0)
+        return np.asarray(np.clip(shares, 0.0, MAX_LEVERAGE))
+
+
+class SharedScores:
+    """The scores of the word that a thread is at, which all coefficients of one design share."""
+
+    def __init__(self, matrix: Floats, included: Floats | None = None) -> None:
+        self.matrix, self.included = matrix, included
+        self._latest = threading.local()
+
+    def of(self, table: ScoreTable) -> PartialScores | None:
+        """The scores of the word of a table."""
+        if getattr(self._latest, "table", None) is not table:
+            self._latest.table, self._latest.scores = table, PartialScores.of(table, self.matrix, self.included)
+        scores: PartialScores | None = self._latest.scores
+        return scores

@@ -1,0 +1,40 @@
+"""Regressions: how words differ with several columns at once, by a formula.
+
+Every coefficient of the formula is tested given all others (`partial_scores.py`). The size of a factor's level is how
+different the word is from the first level, that of a number how much it changes over one standard deviation, and that
+of several columns together how different two units typically are by them; all in the units of a contrast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from laplex.inference.coefficients import CoefficientQuestion, formula_questions
+from laplex.inference.design import Covariates, Design
+from laplex.inference.findings import COLUMNS
+from laplex.inference.units import Options, Units, check_unit, documents_at
+from laplex.text.tokens import Tokens
+
+REGRESSION_COLUMNS = [
+    *COLUMNS[:4],
+    "standard_error",
+    *COLUMNS[4:],
+]  # of a table; "value" is the term, "against" the level
+
+
+def regression(
+    tokens: Tokens, formula: str, options: Options, language: int, at: Mapping[str, Any]
+) -> tuple[Options, Units, list[CoefficientQuestion]]:
+    """The options with the unit in force, the units, and a question for every coefficient of a formula."""
+    documents = documents_at(tokens, language, at)
+    design = Design.of(Covariates(tokens, documents), formula)
+    columns = list(map(str, design.cells))
+    options = options.with_unit(tokens, columns)
+    for column in columns:
+        check_unit(options.unit, column)
+    clusters = documents if options.unit is None else tokens.codes(options.unit)[documents].astype(np.int64)
+    units = Units.group(documents, clusters, design.cell, [str(cell) for cell in range(len(design.matrix))])
+    return options, units, formula_questions(design, units, tokens, options.unit)
