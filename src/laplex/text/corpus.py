@@ -22,107 +22,17 @@ import polars as pl
 from laplex.errors import InputError, quote
 from laplex.runtime.display import bar, card
 from laplex.text.formats import series_of
+from laplex.text.missing import MissingMetadata
+from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
-from laplex.text.sources import DocumentBatch, Source, source_of
-from laplex.text.spelling import composed
+from laplex.text.sources import DocumentBatch, source_of
+from laplex.text.steps import Step, Where
 from laplex.text.tokenizer import Rule, Tokenizer
+from laplex.text.values import as_metadata, as_numbers
 
-TEXT = "\0text"  # no column of a user has such a name
-LANGUAGE = "\0language"
 MAX_VALUES_SHOWN = 12  # of a column, in a summary
 DEMO_NAME = "the State of the Union addresses"
 DEMO_PATH = Path(__file__).with_name("data") / "state-of-the-union.parquet"
-
-
-@dataclass(frozen=True)
-class CorpusPart:
-    """One source with what is to be read of it."""
-
-    source: Source
-    text: str
-    metadata: tuple[str, ...]
-    language: str | None
-    language_column: str | None
-    tokenizer: Tokenizer
-    drop_missing: bool
-    unit: str | None = None
-    steps: tuple[Periods | Where, ...] = ()
-
-    @property
-    def source_columns(self) -> list[str]:
-        """The columns of the source that are read."""
-        language = [] if self.language_column is None else [self.language_column]
-        return list(dict.fromkeys([self.text, *self.metadata, *language]))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The metadata columns after all steps."""
-        added = [step.name for step in self.steps if isinstance(step, Periods)]
-        return tuple(dict.fromkeys([*self.metadata, *added]))
-
-    @property
-    def has_language(self) -> bool:
-        return self.language is not None or self.language_column is not None
-
-    @property
-    def identity(self) -> str:
-        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing, self.unit]
-        source = self.source.identity(self.source_columns)
-        return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
-
-    def documents(self) -> Iterator[DocumentBatch]:
-        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing."""
-        for batch in self.source.batches(self.source_columns):
-            place = f"document {batch.first:,} of {batch.place} or soon after"
-            if self.language_column is None:
-                language = pl.repeat(self.language or "", len(batch.frame), dtype=pl.String, eager=True)
-            else:
-                language = _as_metadata(batch.frame[self.language_column], place)
-            columns = {name: _as_metadata(batch.frame[name], place) for name in self.metadata}
-            frame = pl.DataFrame({TEXT: _as_text(batch.frame[self.text], place), LANGUAGE: language, **columns})
-            for step in self.steps:
-                frame = step.apply(frame, place)
-            yield replace(batch, frame=frame)
-
-
-@dataclass(frozen=True)
-class Where:
-    """Keeps the documents whose `column` has one of `values`."""
-
-    column: str
-    values: tuple[str, ...]
-
-    def apply(self, frame: pl.DataFrame, place: str) -> pl.DataFrame:
-        return frame.filter(frame[self.column].is_in(self.values))
-
-
-def _as_text(column: pl.Series, place: str) -> pl.Series:
-    """Text as strings or as lists of strings, never null."""
-    if isinstance(column.dtype, pl.List) and not column.dtype.inner.is_nested():
-        return column.cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
-    if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        return column.cast(pl.String).fill_null("")
-    raise InputError(f'column "{column.name}" holds {column.dtype}, not text ({place}): choose another with text=')
-
-
-def _as_metadata(column: pl.Series, place: str) -> pl.Series:
-    """Metadata as trimmed strings, the same from every format; null where empty."""
-    kind = column.dtype
-    if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-        raise InputError(f'column "{column.name}" holds {kind}, which cannot be metadata ({place})')
-    if kind.is_float():
-        integer = column.is_finite() & (column == column.round()) & (column.abs() < 2**63)
-        text = pl.select(
-            pl.when(integer.fill_null(False))
-            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
-            .otherwise(column.fill_nan(None).cast(pl.String).str.replace(r"e(\d)", "e+$1"))  # as Python writes 1e+20
-        ).to_series()
-    elif isinstance(kind, pl.Datetime):
-        text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
-    else:
-        text = column.cast(pl.String)
-    text = composed(text.str.strip_chars()).alias(column.name)
-    return text.set(text == "", None)
 
 
 def read(
@@ -131,6 +41,7 @@ def read(
     metadata: Sequence[str] | Literal["all"] = (),
     *,
     unit: str | None = None,
+    numbers: Sequence[str] = (),
     language: str | None = None,
     language_column: str | None = None,
     tokenizer: Rule = None,
@@ -148,6 +59,8 @@ def read(
         metadata: The columns to keep, such as a party, a date or a speaker; "all" for every other column.
         unit: The column that says who was sampled, such as the speaker or the author. Documents of one unit are not
             independent evidence, and tests treat them as one observation. The column need not be in `metadata`.
+        numbers: The columns that hold numbers, such as an age or an income. They need not be in `metadata`. Each number
+            has one spelling, and whatever is none ("NA", an empty cell) is missing.
         language: The language of all documents. Each language has its own vocabulary.
         language_column: The column with the language of each document, instead of `language`.
         tokenizer: A regular expression whose matches are the words, a function from a text to its words, or "paper".
@@ -177,9 +90,14 @@ def read(
         raise InputError(f'missing="{missing}": write "error" or "drop"')
     if unit is not None and (not isinstance(unit, str) or unit == text):
         raise InputError(f'unit={unit!r}: name the one column that says who was sampled, such as "speaker"')
+    if isinstance(numbers, str):
+        raise InputError(f'numbers is a list of columns: write numbers=["{numbers}"]')
+    if text in numbers:
+        raise InputError(f'numbers={list(numbers)!r}: "{text}" is the column with the text')
     words = Tokenizer(tokenizer, lowercase)
-    columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit])]))
-    part = CorpusPart(opened, text, columns, language, language_column, words, missing == "drop", unit)
+    columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit]), *numbers]))
+    drop, numeric = missing == "drop", tuple(sorted(set(numbers)))
+    part = CorpusPart(opened, text, columns, language, language_column, words, drop, unit, numeric)
     if any("\0" in name for name in part.source_columns):
         raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
     unknown = [name for name in part.source_columns if name not in opened.columns]
@@ -234,6 +152,11 @@ class Corpus:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The metadata columns that are read as numbers."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.numbers))
+
+    @property
     def unit(self) -> str | None:
         """The column that says who was sampled, if `read` was told."""
         return self.parts[0].unit
@@ -270,8 +193,10 @@ class Corpus:
         corpus = self
         for column, value in values.items():
             allowed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-            texts = _as_metadata(series_of(column, allowed), "where").to_list()
-            corpus = corpus._with(Where(column, tuple(texts)))
+            texts = as_metadata(series_of(column, allowed), "where")
+            if column in self.numbers:
+                texts = as_numbers(texts).fill_null(texts)
+            corpus = corpus._with(Where(column, tuple(texts.to_list())))
         return corpus
 
     def periods(
@@ -297,7 +222,7 @@ class Corpus:
             raise InputError(f'there is a column "{name}" already: give the periods another name')
         return self._with(Periods(column, every, name, start, format))
 
-    def _with(self, step: Periods | Where) -> Corpus:
+    def _with(self, step: Step) -> Corpus:
         for part in self.parts:
             if step.column not in part.columns:
                 known = f"the columns read are: {quote(part.columns, 30)}" if part.columns else "no metadata was read"
@@ -314,23 +239,16 @@ class Corpus:
 
     def complete_documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """The documents that lack no metadata. Others are dropped, or counted for an InputError at the end."""
-        lacking: Counter[str] = Counter()
-        example = ""
+        lacking = MissingMetadata(self.columns, self.numbers)
         for part, batch in self.documents():
             missing = {name: batch.frame[name].is_null() for name in (LANGUAGE, *self.columns)}
             if any(column.any() for column in missing.values()):
                 complete = ~reduce(or_, missing.values())
                 if not part.drop_missing:
-                    lacking.update({name: int(column.sum()) for name, column in missing.items()})
-                    values = batch.frame.row(complete.arg_min() or 0, named=True)
-                    shown = {name: value for name, value in values.items() if name not in (TEXT, LANGUAGE)}
-                    example = example or f"{shown}, beginning {str(values[TEXT])[:60]!r} ({batch.place})"
+                    lacking.add(batch, missing, complete)
                 batch = replace(batch, frame=batch.frame.filter(complete))
             yield part, batch
-        lacking = +lacking
-        if lacking:
-            counts = ", ".join(f'{n:,} have no "{name.replace(LANGUAGE, "language")}"' for name, n in lacking.items())
-            raise InputError(f'documents lack metadata: {counts}. One is {example}. To leave them out: missing="drop"')
+        lacking.check()
 
     def unmatched(self) -> str:
         """For a message: which value of `where` no document has, and which there are. Reads the documents again."""
@@ -338,7 +256,11 @@ class Corpus:
             for place, step in enumerate(part.steps):
                 if isinstance(step, Where):
                     before = replace(part, steps=part.steps[:place])
-                    values = {value for batch in before.documents() for value in batch.frame[step.column].unique()}
+                    values = {
+                        value
+                        for batch in before.documents([step.column])
+                        for value in batch.frame[step.column].unique()
+                    }
                     if values and not values & set(step.values):
                         known = quote(in_order(values - {None}), MAX_VALUES_SHOWN)
                         return f' with {step.column}={quote(step.values)}: the values of "{step.column}" are {known}'

@@ -25,8 +25,9 @@ from laplex.errors import InputError, StorageError
 from laplex.runtime import storage
 from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
-from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
+from laplex.text.corpus import Corpus
 from laplex.text.originals import Blocks, OriginalsWriter, compress, folder_of
+from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
 from laplex.text.spelling import UNUSUAL, words_of
@@ -298,6 +299,7 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "sources": reader.corpus.sources,
         "unit": reader.corpus.unit,
         "tokenizers": reader.tokenizers,
+        "numbers": list(reader.corpus.numbers),
         "periods": {step.name: step.column for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
