@@ -21,6 +21,7 @@ import polars as pl
 
 from laplex.errors import InputError, quote
 from laplex.runtime.display import bar, card
+from laplex.text.bins import bins_of
 from laplex.text.formats import series_of
 from laplex.text.missing import MissingMetadata
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
@@ -218,15 +219,50 @@ class Corpus:
             >>> demo().periods("year", "4y", start=1789).head(1)["period"].to_list()
             ['1789']
         """
-        if name in self.columns:
-            raise InputError(f'there is a column "{name}" already: give the periods another name')
+        self._check_name(name, "periods")
         return self._with(Periods(column, every, name, start, format))
 
-    def _with(self, step: Step) -> Corpus:
+    def bins(
+        self, column: str, bins: int | Sequence[float] = 5, name: str | None = None, *, quiet: bool = False
+    ) -> Corpus:
+        """Add a column with the bin that a number falls into, for vectors that vary by it.
+
+        Bins are named by their range, such as "18 to 34". Priors and questions along periods of time, such as Chain
+        and drift, work along them as well. Only this column is read, once.
+
+        Args:
+            column: The column with numbers, such as an age or an income; see `numbers` of `lx.read`.
+            bins: The number of bins, which have much the same number of documents; equal numbers are never split. Or
+                the edges of the bins: [18, 35, 50, 65] for 18 to 34, 35 to 49 and 50 to 65; the first may be -inf and
+                the last inf.
+            name: The name of the new column, by default that of the old one with "_bin".
+            quiet: Do not say if there are fewer bins, because there are fewer different numbers.
+
+        Returns:
+            A corpus with the new column.
+
+        Example:
+            >>> demo().bins("year", 3).head(1)["year_bin"].to_list()
+            ['1790 to 1873']
+        """
+        name = f"{column}_bin" if name is None else name
+        self._check_name(name, "bins")
+        self._check_column(column)
+        values = (batch.frame[column] for part in self.parts for batch in part.documents([column]))
+        return self._with(bins_of(column, name, values, bins, quiet))
+
+    def _check_name(self, name: str, kind: str) -> None:
+        if name in self.columns:
+            raise InputError(f'there is a column "{name}" already: give the {kind} another name')
+
+    def _check_column(self, column: str) -> None:
         for part in self.parts:
-            if step.column not in part.columns:
+            if column not in part.columns:
                 known = f"the columns read are: {quote(part.columns, 30)}" if part.columns else "no metadata was read"
-                raise InputError(f'there is no column "{step.column}" in {part.source.name}; {known} (see metadata=)')
+                raise InputError(f'there is no column "{column}" in {part.source.name}; {known} (see metadata=)')
+
+    def _with(self, step: Step) -> Corpus:
+        self._check_column(step.column)
         return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
 
     def documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:

@@ -25,6 +25,7 @@ from laplex.errors import InputError, StorageError
 from laplex.runtime import storage
 from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
+from laplex.text.bins import Bins
 from laplex.text.corpus import Corpus
 from laplex.text.originals import Blocks, OriginalsWriter, compress, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
@@ -300,11 +301,16 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "unit": reader.corpus.unit,
         "tokenizers": reader.tokenizers,
         "numbers": list(reader.corpus.numbers),
-        "periods": {step.name: step.column for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
+        **{name: _sources(reader.corpus, kind) for name, kind in (("periods", Periods), ("bins", Bins))},
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }
     storage.save(folder, "tokens", described, arrays)
+
+
+def _sources(corpus: Corpus, kind: type[Periods | Bins]) -> dict[str, str]:
+    """By column that steps of this kind have added, the column that it was made from."""
+    return {step.name: step.column for step in corpus.parts[0].steps if isinstance(step, kind)}
 
 
 def _choose(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from laplex.text.bins import Bins
 from laplex.text.periods import Periods
 
 
@@ -26,7 +27,7 @@ class Where:
         return frame.filter(frame[self.column].is_in(self.values))
 
 
-Step = Where | Periods
+Step = Where | Periods | Bins
 
 
 def added_columns(steps: Sequence[Step]) -> list[str]:
