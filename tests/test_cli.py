@@ -125,7 +125,7 @@ def test_numbers_are_read_as_such_and_vectors_vary_by_their_bins(laplex, write, 
     fitted = lx.load(tmp_path / "model")
     assert fitted.values("age_bin") == ["18 to 37", "38 to 57", "58 to 78"]
     assert fitted.settings["tokens"]["numbers"] == ["age", "income"]
-    assert "Chain('age_bin', 100.0)" in fitted.settings["model"]["prior"]
+    assert "Chain(column='age_bin', strength=100.0" in fitted.settings["model"]["prior"]
     laplex("fit", path, "--bins", "age:18,40,78", "--bins-strength", "7", *options)
     assert lx.load(tmp_path / "model").values("age_bin") == ["18 to 39", "40 to 78"]
     for bins in ("age", ":5", "age:few", "age:18,old,40"):

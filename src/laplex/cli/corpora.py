@@ -16,8 +16,8 @@ from laplex.cli.app import Quiet, command, show
 from laplex.errors import StorageError
 from laplex.fitting.provenance import call_of, command_of, part_of
 from laplex.runtime import storage
-from laplex.text.corpus import Summary
 from laplex.text.periods import in_order
+from laplex.text.summary import Summary
 from laplex.text.tokens import cache_folder
 
 TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]

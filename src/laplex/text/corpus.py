@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
@@ -16,22 +16,25 @@ from operator import or_
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import polars as pl
+from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.runtime.display import bar, card
+from laplex.runtime.distributed import communicator
 from laplex.text.bins import bins_of
 from laplex.text.formats import series_of
 from laplex.text.missing import MissingMetadata
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch, source_of
-from laplex.text.steps import Step, Where
+from laplex.text.steps import ROW, Assigned, Step, Where
+from laplex.text.summary import MAX_VALUES_SHOWN, Summary
 from laplex.text.tokenizer import Rule, Tokenizer
 from laplex.text.values import as_metadata, as_numbers
 
-MAX_VALUES_SHOWN = 12  # of a column, in a summary
 DEMO_NAME = "the State of the Union addresses"
 DEMO_PATH = Path(__file__).with_name("data") / "state-of-the-union.parquet"
 
@@ -251,6 +254,49 @@ class Corpus:
         values = (batch.frame[column] for part in self.parts for batch in part.documents([column]))
         return self._with(bins_of(column, name, values, bins, quiet))
 
+    def topics(self, count: int = 20, name: str = "topic", *, seed: int = 1, quiet: bool = False) -> Corpus:
+        """Add a column with the topic of each document, found by clustering documents by their words.
+
+        A topic is named by its three most typical words. Topics know no labels, so groups can be compared on the same
+        topics. The text is tokenized once for this (see `lx.Tokens.of`).
+
+        Args:
+            count: The number of topics, in each language.
+            name: The name of the new column.
+            seed: The random seed. The same seed gives the same topics.
+            quiet: Show no progress.
+
+        Returns:
+            A corpus with the new column.
+
+        Example:
+            >>> rows = [{"text": text} for text in ("tax budget spending", "school teacher college")] * 30
+            >>> read(rows).topics(2, quiet=True).head(2)["topic"].to_list()
+            ['budget, spending, tax', 'college, school, teacher']
+        """
+        from laplex.text.tokens import Tokens  # which import this module
+        from laplex.text.topics import document_topics
+
+        self._check_name(name, "topics")
+        if communicator().size > 1:
+            raise InputError("topics are found in one process: find them before, and write them into a column")
+        tokens = Tokens.of(self, originals=False, quiet=quiet)
+        found = document_topics(tokens, count, seed, quiet)
+        parts, done = [], 0
+        for part in self.parts:
+            rows = self._complete_rows(part)
+            codes = np.full(int(rows.max(initial=-1)) + 1, -1, np.int32)
+            codes[rows] = found.code[done : done + len(rows)]
+            done += len(rows)
+            parts.append(replace(part, steps=(*part.steps, Assigned.of(name, codes, found.names))))
+        return Corpus(tuple(parts))
+
+    def _complete_rows(self, part: CorpusPart) -> NDArray[np.int64]:
+        """The rows of a source whose documents lack no metadata."""
+        columns = (ROW, LANGUAGE, *self.columns)
+        complete = (self._batch(batch).frame.drop_nulls(columns)[ROW] for batch in part.documents(columns))
+        return pl.concat([pl.Series([], dtype=pl.Int64), *complete]).to_numpy()
+
     def _check_name(self, name: str, kind: str) -> None:
         if name in self.columns:
             raise InputError(f'there is a column "{name}" already: give the {kind} another name')
@@ -269,9 +315,12 @@ class Corpus:
         """All documents in batches, also those that lack metadata."""
         for part in self.parts:
             for batch in part.documents():
-                absent = [name for name in self.columns if name not in batch.frame.columns]
-                frame = batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
-                yield part, replace(batch, frame=frame)
+                yield part, self._batch(batch)
+
+    def _batch(self, batch: DocumentBatch) -> DocumentBatch:
+        """A batch of a part with null in the columns of other parts."""
+        absent = [name for name in self.columns if name not in batch.frame.columns]
+        return replace(batch, frame=batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent))
 
     def complete_documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """The documents that lack no metadata. Others are dropped, or counted for an InputError at the end."""
@@ -364,43 +413,3 @@ class Corpus:
             summary = self._summary[0]
             facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}"), *summary.facts]
         return card(f"Corpus of {self.name}", facts)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The size of a corpus, and how many documents have each value of each column."""
-
-    name: str
-    documents: int
-    empty: int
-    tokens: int
-    languages: Mapping[str | None, int]
-    values: Mapping[str, Mapping[str | None, int]]
-    unit: str | None = None
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """The languages, if any, the metadata columns with their values in words, and the unit, if any."""
-        columns = [("languages", self.languages)] if set(self.languages) != {""} else []
-        facts = [(name, _value_counts(counts)) for name, counts in [*columns, *self.values.items()]]
-        return facts if self.unit is None else [*facts, ("unit", f"{self.unit} ({self.units:,} of them)")]
-
-    @property
-    def units(self) -> int:
-        """The number of sampled units: the values of the unit's column, or documents if no unit was named."""
-        return self.documents if self.unit is None else len(self.values[self.unit].keys() - {None})
-
-    def __str__(self) -> str:
-        lines = [f"Corpus of {self.name}", f"  {self.documents:,} documents, {self.tokens:,} tokens"]
-        if self.empty:
-            lines[-1] += f" ({self.empty:,} documents without a word)"
-        return "\n".join([*lines, *(f"  {name}: {counts}" for name, counts in self.facts)])
-
-
-def _value_counts(counts: Mapping[str | None, int]) -> str:
-    known = in_order(value for value in counts if value is not None)
-    if len(known) > MAX_VALUES_SHOWN:
-        shown = [f"{len(known):,} values, {known[0]} to {known[-1]}"]
-    else:
-        shown = [f"{value} ({counts[value]:,})" for value in known]
-    return ", ".join(shown + ([f"missing ({counts[None]:,})"] if counts.get(None) else []))

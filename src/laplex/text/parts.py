@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from laplex.text.sources import DocumentBatch, Source
-from laplex.text.steps import Step, added_columns, needed
+from laplex.text.steps import ROW, Step, added_columns, needed
 from laplex.text.tokenizer import Tokenizer
 from laplex.text.values import as_metadata, as_numbers, as_text
 
@@ -57,9 +57,13 @@ class CorpusPart:
     def documents(self, columns: Collection[str] | None = None) -> Iterator[DocumentBatch]:
         """Batches with TEXT, LANGUAGE and metadata as strings, null where missing; or only with some columns."""
         steps, names = needed(self.steps, (TEXT, LANGUAGE, *self.columns) if columns is None else columns)
+        rows = 0
         for batch in self.source.batches(self._columns_to_read(names)):
             place = f"document {batch.first:,} of {batch.place} or soon after"
             frame = self._clean(batch.frame, names, place)
+            if ROW in names:
+                frame = frame.with_columns(pl.int_range(rows, rows + len(batch.frame), eager=True).alias(ROW))
+            rows += len(batch.frame)
             for step in steps:
                 frame = step.apply(frame, place)
             yield replace(batch, frame=frame)

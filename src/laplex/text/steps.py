@@ -6,13 +6,19 @@ that it reads; a step that adds a column has its `name`. Its `repr` is part of t
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from laplex.text.bins import Bins
 from laplex.text.periods import Periods
+
+ROW = "\0row"  # the column with the number of the row in the source, from 0, if a step needs it
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,37 @@ class Where:
         return frame.filter(frame[self.column].is_in(self.values))
 
 
-Step = Where | Periods | Bins
+@dataclass(frozen=True)
+class Assigned:
+    """Adds a column `name` to a frame: the value of each row of the source, such as its topic.
+
+    Attributes:
+        name: The name of the column.
+        digest: A hash of the values, which stands for them in the identity of a corpus.
+        codes: The value of each row of the source, an index into `values`, negative where it has none.
+        values: The values.
+    """
+
+    name: str
+    digest: str
+    codes: NDArray[np.int32] = field(repr=False, compare=False)
+    values: tuple[str, ...] = field(repr=False, compare=False)
+    column: str = field(default=ROW, init=False, repr=False)
+
+    @classmethod
+    def of(cls, name: str, codes: NDArray[np.int32], values: Sequence[str]) -> Assigned:
+        """The step for these values."""
+        digest = hashlib.blake2b(json.dumps(list(values)).encode() + codes.tobytes(), digest_size=16)
+        return cls(name, digest.hexdigest(), codes, tuple(values))
+
+    def apply(self, frame: pl.DataFrame, place: str) -> pl.DataFrame:
+        """The frame with the column, null where a row has no value."""
+        codes = np.append(self.codes, -1)[np.minimum(frame[ROW].to_numpy(), len(self.codes))]
+        values = pl.Series(self.name, self.values, pl.String).gather(np.maximum(codes, 0))
+        return frame.with_columns(values.set(pl.Series(codes < 0), None))
+
+
+Step = Where | Periods | Bins | Assigned
 
 
 def added_columns(steps: Sequence[Step]) -> list[str]:
