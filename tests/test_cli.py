@@ -113,6 +113,25 @@ def test_a_unit_is_kept_in_the_model_and_shown(laplex, write, tmp_path):
     assert "unit        speaker" in laplex("info", tmp_path / "model").stdout
 
 
+def test_numbers_are_read_as_such_and_vectors_vary_by_their_bins(laplex, write, tmp_path):
+    rows = [f"red blue green sun,{18 + i}.0,{1000 * i if i else 'NA'}" for i in range(61)]
+    path = write("speeches.csv", "\n".join(["text,age,income", *rows]))
+    assert "60" in laplex("info", path, "--number", "income").stdout
+    options = ["--dimensions", "4", "--epochs", "1", "--no-tests", "--out", tmp_path / "model"]
+    result = laplex("fit", path, "--bins", "age:3", "--number", "income", *options)
+    assert 'have no number in "income" (one is "NA")' in result.stderr
+    result = laplex("fit", path, "--bins", "age:3", "--number", "income", "--missing", "drop", *options)
+    assert result.returncode == 0, result.stderr
+    fitted = lx.load(tmp_path / "model")
+    assert fitted.values("age_bin") == ["18 to 37", "38 to 57", "58 to 78"]
+    assert fitted.settings["tokens"]["numbers"] == ["age", "income"]
+    assert "Chain(column='age_bin', strength=100.0" in fitted.settings["model"]["prior"]
+    laplex("fit", path, "--bins", "age:18,40,78", "--bins-strength", "7", *options)
+    assert lx.load(tmp_path / "model").values("age_bin") == ["18 to 39", "40 to 78"]
+    for bins in ("age", ":5", "age:few", "age:18,old,40"):
+        assert f'--bins "{bins}": write a column' in laplex("fit", path, "--bins", bins, *options).stderr
+
+
 def test_fit_with_wrong_input_writes_nothing(laplex, path, tmp_path):
     result = laplex(
         "fit", path, "--text", "speech", "--group", "party", "--min-count", "99", "--out", tmp_path / "model"

@@ -16,8 +16,8 @@ from laplex.cli.app import Quiet, command, show
 from laplex.errors import StorageError
 from laplex.fitting.provenance import call_of, command_of, part_of
 from laplex.runtime import storage
-from laplex.text.corpus import Summary
 from laplex.text.periods import in_order
+from laplex.text.summary import Summary
 from laplex.text.tokens import cache_folder
 
 TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]
@@ -35,6 +35,10 @@ Documents = Annotated[
 Missing = Annotated[
     Literal["error", "drop"], Option(help="Whether a document that lacks a metadata value is an error or is dropped.")
 ]
+Number = Annotated[
+    list[str] | None,
+    Option(help="A column of numbers, such as the age; what is no number is missing; may be repeated."),
+]
 VALUES_SHOWN_PER_COLUMN = 6
 
 
@@ -47,6 +51,7 @@ def info(
     column: Annotated[
         list[str] | None, Option(help="A column to describe; may be repeated. Default: all columns.")
     ] = None,
+    number: Number = None,
     unit: Unit = None,
     language_column: LanguageColumn = None,
     tokenizer: Tokenizer = None,
@@ -63,6 +68,7 @@ def info(
         text=text,
         metadata=column or "all",
         unit=unit,
+        numbers=number or (),
         language_column=language_column,
         tokenizer=tokenizer,
         documents=documents,

@@ -10,7 +10,17 @@ from typer import Argument, Option
 
 import laplex as lx
 from laplex.cli.app import Csv, Plot, Quiet, answer, command, p_values, show
-from laplex.cli.corpora import Documents, Encoding, LanguageColumn, Missing, TextColumn, Tokenizer, Unit, show_summary
+from laplex.cli.corpora import (
+    Documents,
+    Encoding,
+    LanguageColumn,
+    Missing,
+    Number,
+    TextColumn,
+    Tokenizer,
+    Unit,
+    show_summary,
+)
 from laplex.errors import InputError
 from laplex.fitting.estimation import DivergedError
 from laplex.fitting.grid import Values
@@ -45,6 +55,16 @@ def model_and_tokens(
     time_strength: Annotated[
         float, Option(help="The strength of the prior that successive periods use a word alike.")
     ] = 100.0,
+    bins: Annotated[
+        list[str] | None,
+        Option(
+            help="A column of numbers and the number of bins that documents fall into, income:5, or the edges of the "
+            "bins, age:18,35,50,65; may be repeated."
+        ),
+    ] = None,
+    bins_strength: Annotated[
+        float, Option(help="The strength of the prior that neighboring bins use a word alike.")
+    ] = 100.0,
     pairs: Annotated[
         list[Path] | None, Option(help="A file of pairs of words of similar meaning; may be repeated.")
     ] = None,
@@ -77,6 +97,7 @@ def model_and_tokens(
     missing: Missing = "error",
     encoding: Encoding = "utf-8",
     column: list[str] | None = None,
+    number: list[str] | None = None,
     absent: Literal["kept", "filled"] = "kept",
     quiet: bool = False,
 ) -> tuple[lx.Model, Tokens]:
@@ -88,16 +109,22 @@ def model_and_tokens(
         prior = prior + lx.Groups(name, group_strength)
     if time:
         prior = prior + lx.Chain("period", time_strength)
+    numbers = dict(map(_column_and_bins, bins or []))
+    for name in numbers:
+        prior = prior + lx.Chain(f"{name}_bin", bins_strength)
     for path in dict.fromkeys(pairs or []):
         prior = prior + lx.Pairs(path, pairs_strength, joins=joins)
     if translations:
         prior = prior + lx.Translations(translations, translations_strength)
-    vary = [*groups, *(["period"] if time else [])]
+    vary = [*groups, *(["period"] if time else []), *(f"{name}_bin" for name in numbers)]
     model = lx.Model(vary, prior, **{name: options[name] for name in MODEL_OPTIONS})
     metadata = [*(group or []), *(column or []), *([time] if time else [])]
-    corpus = lx.read(file, metadata=metadata, **{name: options[name] for name in READ_OPTIONS})
+    read_options = {name: options[name] for name in READ_OPTIONS}
+    corpus = lx.read(file, metadata=metadata, numbers=[*(number or []), *numbers], **read_options)
     if time:
         corpus = corpus.periods(time, every=every)
+    for name, count_or_edges in numbers.items():
+        corpus = corpus.bins(name, count_or_edges, quiet=quiet)
     return model, Tokens.of(
         corpus, min_count=min_count, max_words=max_words, keep=keep or (), originals=originals, quiet=quiet
     )
@@ -114,6 +141,7 @@ def fit(
     column: Annotated[
         list[str] | None, Option(help="A further column to keep, such as the speaker for later tests; may be repeated.")
     ] = None,
+    number: Number = None,
     absent: Annotated[
         Literal["kept", "filled"],
         Option(
@@ -165,7 +193,7 @@ def fit(
     options = locals()
     is_first_rank = communicator().rank == 0
     quiet = quiet or not is_first_rank
-    model, tokens = model_and_tokens(**shared, column=column, absent=absent, quiet=quiet)
+    model, tokens = model_and_tokens(**shared, column=column, number=number, absent=absent, quiet=quiet)
     training = lx.Training(
         rotate="auto" if rotate is None else rotate, **{name: options[name] for name in TRAINING_OPTIONS}
     )
@@ -221,6 +249,17 @@ def tune(
     if out is not None:
         tuning.fitted.save(out)
         show(f"{tuning.fitted!r}, saved in {out}")
+
+
+def _column_and_bins(option: str) -> tuple[str, int | list[float]]:
+    """Parse `--bins`: "income:5" is a column and a number of bins, "age:18,35,50" a column and edges."""
+    column, _, text = option.rpartition(":")
+    try:
+        if column:
+            return column, int(text) if "," not in text else [float(edge) for edge in text.split(",")]
+    except ValueError:
+        pass
+    raise InputError(f'--bins "{option}": write a column and the number of bins, income:5, or edges, age:18,35,50,65')
 
 
 def _grid(options: list[str]) -> dict[str, Values] | list[float] | Literal["auto"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
@@ -16,113 +16,27 @@ from operator import or_
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import polars as pl
+from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
 from laplex.runtime.display import bar, card
+from laplex.runtime.distributed import communicator
+from laplex.text.bins import bins_of
 from laplex.text.formats import series_of
+from laplex.text.missing import MissingMetadata
+from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
-from laplex.text.sources import DocumentBatch, Source, source_of
-from laplex.text.spelling import composed
+from laplex.text.sources import DocumentBatch, source_of
+from laplex.text.steps import ROW, Assigned, Step, Where
+from laplex.text.summary import MAX_VALUES_SHOWN, Summary
 from laplex.text.tokenizer import Rule, Tokenizer
+from laplex.text.values import as_metadata, as_numbers
 
-TEXT = "\0text"  # no column of a user has such a name
-LANGUAGE = "\0language"
-MAX_VALUES_SHOWN = 12  # of a column, in a summary
 DEMO_NAME = "the State of the Union addresses"
 DEMO_PATH = Path(__file__).with_name("data") / "state-of-the-union.parquet"
-
-
-@dataclass(frozen=True)
-class CorpusPart:
-    """One source with what is to be read of it."""
-
-    source: Source
-    text: str
-    metadata: tuple[str, ...]
-    language: str | None
-    language_column: str | None
-    tokenizer: Tokenizer
-    drop_missing: bool
-    unit: str | None = None
-    steps: tuple[Periods | Where, ...] = ()
-
-    @property
-    def source_columns(self) -> list[str]:
-        """The columns of the source that are read."""
-        language = [] if self.language_column is None else [self.language_column]
-        return list(dict.fromkeys([self.text, *self.metadata, *language]))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The metadata columns after all steps."""
-        added = [step.name for step in self.steps if isinstance(step, Periods)]
-        return tuple(dict.fromkeys([*self.metadata, *added]))
-
-    @property
-    def has_language(self) -> bool:
-        return self.language is not None or self.language_column is not None
-
-    @property
-    def identity(self) -> str:
-        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing, self.unit]
-        source = self.source.identity(self.source_columns)
-        return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
-
-    def documents(self) -> Iterator[DocumentBatch]:
-        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing."""
-        for batch in self.source.batches(self.source_columns):
-            place = f"document {batch.first:,} of {batch.place} or soon after"
-            if self.language_column is None:
-                language = pl.repeat(self.language or "", len(batch.frame), dtype=pl.String, eager=True)
-            else:
-                language = _as_metadata(batch.frame[self.language_column], place)
-            columns = {name: _as_metadata(batch.frame[name], place) for name in self.metadata}
-            frame = pl.DataFrame({TEXT: _as_text(batch.frame[self.text], place), LANGUAGE: language, **columns})
-            for step in self.steps:
-                frame = step.apply(frame, place)
-            yield replace(batch, frame=frame)
-
-
-@dataclass(frozen=True)
-class Where:
-    """Keeps the documents whose `column` has one of `values`."""
-
-    column: str
-    values: tuple[str, ...]
-
-    def apply(self, frame: pl.DataFrame, place: str) -> pl.DataFrame:
-        return frame.filter(frame[self.column].is_in(self.values))
-
-
-def _as_text(column: pl.Series, place: str) -> pl.Series:
-    """Text as strings or as lists of strings, never null."""
-    if isinstance(column.dtype, pl.List) and not column.dtype.inner.is_nested():
-        return column.cast(pl.List(pl.String)).fill_null(pl.Series([[]], dtype=pl.List(pl.String)))
-    if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        return column.cast(pl.String).fill_null("")
-    raise InputError(f'column "{column.name}" holds {column.dtype}, not text ({place}): choose another with text=')
-
-
-def _as_metadata(column: pl.Series, place: str) -> pl.Series:
-    """Metadata as trimmed strings, the same from every format; null where empty."""
-    kind = column.dtype
-    if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-        raise InputError(f'column "{column.name}" holds {kind}, which cannot be metadata ({place})')
-    if kind.is_float():
-        integer = column.is_finite() & (column == column.round()) & (column.abs() < 2**63)
-        text = pl.select(
-            pl.when(integer.fill_null(False))
-            .then(column.cast(pl.Int64, strict=False).cast(pl.String))
-            .otherwise(column.fill_nan(None).cast(pl.String).str.replace(r"e(\d)", "e+$1"))  # as Python writes 1e+20
-        ).to_series()
-    elif isinstance(kind, pl.Datetime):
-        text = column.dt.to_string("%Y-%m-%d %H:%M:%S").str.strip_suffix(" 00:00:00")
-    else:
-        text = column.cast(pl.String)
-    text = composed(text.str.strip_chars()).alias(column.name)
-    return text.set(text == "", None)
 
 
 def read(
@@ -131,6 +45,7 @@ def read(
     metadata: Sequence[str] | Literal["all"] = (),
     *,
     unit: str | None = None,
+    numbers: Sequence[str] = (),
     language: str | None = None,
     language_column: str | None = None,
     tokenizer: Rule = None,
@@ -148,6 +63,8 @@ def read(
         metadata: The columns to keep, such as a party, a date or a speaker; "all" for every other column.
         unit: The column that says who was sampled, such as the speaker or the author. Documents of one unit are not
             independent evidence, and tests treat them as one observation. The column need not be in `metadata`.
+        numbers: The columns that hold numbers, such as an age or an income. They need not be in `metadata`. Each number
+            has one spelling, and whatever is none ("NA", an empty cell) is missing.
         language: The language of all documents. Each language has its own vocabulary.
         language_column: The column with the language of each document, instead of `language`.
         tokenizer: A regular expression whose matches are the words, a function from a text to its words, or "paper".
@@ -177,9 +94,14 @@ def read(
         raise InputError(f'missing="{missing}": write "error" or "drop"')
     if unit is not None and (not isinstance(unit, str) or unit == text):
         raise InputError(f'unit={unit!r}: name the one column that says who was sampled, such as "speaker"')
+    if isinstance(numbers, str):
+        raise InputError(f'numbers is a list of columns: write numbers=["{numbers}"]')
+    if text in numbers:
+        raise InputError(f'numbers={list(numbers)!r}: "{text}" is the column with the text')
     words = Tokenizer(tokenizer, lowercase)
-    columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit])]))
-    part = CorpusPart(opened, text, columns, language, language_column, words, missing == "drop", unit)
+    columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit]), *numbers]))
+    drop, numeric = missing == "drop", tuple(sorted(set(numbers)))
+    part = CorpusPart(opened, text, columns, language, language_column, words, drop, unit, numeric)
     if any("\0" in name for name in part.source_columns):
         raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
     unknown = [name for name in part.source_columns if name not in opened.columns]
@@ -234,6 +156,11 @@ class Corpus:
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The metadata columns that are read as numbers."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.numbers))
+
+    @property
     def unit(self) -> str | None:
         """The column that says who was sampled, if `read` was told."""
         return self.parts[0].unit
@@ -270,8 +197,10 @@ class Corpus:
         corpus = self
         for column, value in values.items():
             allowed = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-            texts = _as_metadata(series_of(column, allowed), "where").to_list()
-            corpus = corpus._with(Where(column, tuple(texts)))
+            texts = as_metadata(series_of(column, allowed), "where")
+            if column in self.numbers:
+                texts = as_numbers(texts).fill_null(texts)
+            corpus = corpus._with(Where(column, tuple(texts.to_list())))
         return corpus
 
     def periods(
@@ -293,44 +222,118 @@ class Corpus:
             >>> demo().periods("year", "4y", start=1789).head(1)["period"].to_list()
             ['1789']
         """
-        if name in self.columns:
-            raise InputError(f'there is a column "{name}" already: give the periods another name')
+        self._check_name(name, "periods")
         return self._with(Periods(column, every, name, start, format))
 
-    def _with(self, step: Periods | Where) -> Corpus:
+    def bins(
+        self, column: str, bins: int | Sequence[float] = 5, name: str | None = None, *, quiet: bool = False
+    ) -> Corpus:
+        """Add a column with the bin that a number falls into, for vectors that vary by it.
+
+        Bins are named by their range, such as "18 to 34". Priors and questions along periods of time, such as Chain
+        and drift, work along them as well. Only this column is read, once.
+
+        Args:
+            column: The column with numbers, such as an age or an income; see `numbers` of `lx.read`.
+            bins: The number of bins, which have much the same number of documents; equal numbers are never split. Or
+                the edges of the bins: [18, 35, 50, 65] for 18 to 34, 35 to 49 and 50 to 65; the first may be -inf and
+                the last inf.
+            name: The name of the new column, by default that of the old one with "_bin".
+            quiet: Do not say if there are fewer bins, because there are fewer different numbers.
+
+        Returns:
+            A corpus with the new column.
+
+        Example:
+            >>> demo().bins("year", 3).head(1)["year_bin"].to_list()
+            ['1790 to 1873']
+        """
+        name = f"{column}_bin" if name is None else name
+        self._check_name(name, "bins")
+        self._check_column(column)
+        values = (batch.frame[column] for part in self.parts for batch in part.documents([column]))
+        return self._with(bins_of(column, name, values, bins, quiet))
+
+    def topics(self, count: int = 20, name: str = "topic", *, seed: int = 1, quiet: bool = False) -> Corpus:
+        """Add a column with the topic of each document, found by clustering documents by their words.
+
+        A topic is named by its three most typical words. Topics know no labels, so groups can be compared on the same
+        topics. The text is tokenized once for this (see `lx.Tokens.of`).
+
+        Args:
+            count: The number of topics, in each language.
+            name: The name of the new column.
+            seed: The random seed. The same seed gives the same topics.
+            quiet: Show no progress.
+
+        Returns:
+            A corpus with the new column.
+
+        Example:
+            >>> rows = [{"text": text} for text in ("tax budget spending", "school teacher college")] * 30
+            >>> read(rows).topics(2, quiet=True).head(2)["topic"].to_list()
+            ['budget, spending, tax', 'college, school, teacher']
+        """
+        from laplex.text.tokens import Tokens  # which import this module
+        from laplex.text.topics import document_topics
+
+        self._check_name(name, "topics")
+        if communicator().size > 1:
+            raise InputError("topics are found in one process: find them before, and write them into a column")
+        tokens = Tokens.of(self, originals=False, quiet=quiet)
+        found = document_topics(tokens, count, seed, quiet)
+        parts, done = [], 0
         for part in self.parts:
-            if step.column not in part.columns:
+            rows = self._complete_rows(part)
+            codes = np.full(int(rows.max(initial=-1)) + 1, -1, np.int32)
+            codes[rows] = found.code[done : done + len(rows)]
+            done += len(rows)
+            parts.append(replace(part, steps=(*part.steps, Assigned.of(name, codes, found.names))))
+        return Corpus(tuple(parts))
+
+    def _complete_rows(self, part: CorpusPart) -> NDArray[np.int64]:
+        """The rows of a source whose documents lack no metadata."""
+        columns = (ROW, LANGUAGE, *self.columns)
+        complete = (self._batch(batch).frame.drop_nulls(columns)[ROW] for batch in part.documents(columns))
+        return pl.concat([pl.Series([], dtype=pl.Int64), *complete]).to_numpy()
+
+    def _check_name(self, name: str, kind: str) -> None:
+        if name in self.columns:
+            raise InputError(f'there is a column "{name}" already: give the {kind} another name')
+
+    def _check_column(self, column: str) -> None:
+        for part in self.parts:
+            if column not in part.columns:
                 known = f"the columns read are: {quote(part.columns, 30)}" if part.columns else "no metadata was read"
-                raise InputError(f'there is no column "{step.column}" in {part.source.name}; {known} (see metadata=)')
+                raise InputError(f'there is no column "{column}" in {part.source.name}; {known} (see metadata=)')
+
+    def _with(self, step: Step) -> Corpus:
+        self._check_column(step.column)
         return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
 
     def documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """All documents in batches, also those that lack metadata."""
         for part in self.parts:
             for batch in part.documents():
-                absent = [name for name in self.columns if name not in batch.frame.columns]
-                frame = batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
-                yield part, replace(batch, frame=frame)
+                yield part, self._batch(batch)
+
+    def _batch(self, batch: DocumentBatch) -> DocumentBatch:
+        """A batch of a part with null in the columns of other parts."""
+        absent = [name for name in self.columns if name not in batch.frame.columns]
+        return replace(batch, frame=batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent))
 
     def complete_documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """The documents that lack no metadata. Others are dropped, or counted for an InputError at the end."""
-        lacking: Counter[str] = Counter()
-        example = ""
+        lacking = MissingMetadata(self.columns, self.numbers)
         for part, batch in self.documents():
             missing = {name: batch.frame[name].is_null() for name in (LANGUAGE, *self.columns)}
             if any(column.any() for column in missing.values()):
                 complete = ~reduce(or_, missing.values())
                 if not part.drop_missing:
-                    lacking.update({name: int(column.sum()) for name, column in missing.items()})
-                    values = batch.frame.row(complete.arg_min() or 0, named=True)
-                    shown = {name: value for name, value in values.items() if name not in (TEXT, LANGUAGE)}
-                    example = example or f"{shown}, beginning {str(values[TEXT])[:60]!r} ({batch.place})"
+                    lacking.add(batch, missing, complete)
                 batch = replace(batch, frame=batch.frame.filter(complete))
             yield part, batch
-        lacking = +lacking
-        if lacking:
-            counts = ", ".join(f'{n:,} have no "{name.replace(LANGUAGE, "language")}"' for name, n in lacking.items())
-            raise InputError(f'documents lack metadata: {counts}. One is {example}. To leave them out: missing="drop"')
+        lacking.check()
 
     def unmatched(self) -> str:
         """For a message: which value of `where` no document has, and which there are. Reads the documents again."""
@@ -338,7 +341,11 @@ class Corpus:
             for place, step in enumerate(part.steps):
                 if isinstance(step, Where):
                     before = replace(part, steps=part.steps[:place])
-                    values = {value for batch in before.documents() for value in batch.frame[step.column].unique()}
+                    values = {
+                        value
+                        for batch in before.documents([step.column])
+                        for value in batch.frame[step.column].unique()
+                    }
                     if values and not values & set(step.values):
                         known = quote(in_order(values - {None}), MAX_VALUES_SHOWN)
                         return f' with {step.column}={quote(step.values)}: the values of "{step.column}" are {known}'
@@ -406,43 +413,3 @@ class Corpus:
             summary = self._summary[0]
             facts = [("documents", f"{summary.documents:,}"), ("tokens", f"{summary.tokens:,}"), *summary.facts]
         return card(f"Corpus of {self.name}", facts)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The size of a corpus, and how many documents have each value of each column."""
-
-    name: str
-    documents: int
-    empty: int
-    tokens: int
-    languages: Mapping[str | None, int]
-    values: Mapping[str, Mapping[str | None, int]]
-    unit: str | None = None
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """The languages, if any, the metadata columns with their values in words, and the unit, if any."""
-        columns = [("languages", self.languages)] if set(self.languages) != {""} else []
-        facts = [(name, _value_counts(counts)) for name, counts in [*columns, *self.values.items()]]
-        return facts if self.unit is None else [*facts, ("unit", f"{self.unit} ({self.units:,} of them)")]
-
-    @property
-    def units(self) -> int:
-        """The number of sampled units: the values of the unit's column, or documents if no unit was named."""
-        return self.documents if self.unit is None else len(self.values[self.unit].keys() - {None})
-
-    def __str__(self) -> str:
-        lines = [f"Corpus of {self.name}", f"  {self.documents:,} documents, {self.tokens:,} tokens"]
-        if self.empty:
-            lines[-1] += f" ({self.empty:,} documents without a word)"
-        return "\n".join([*lines, *(f"  {name}: {counts}" for name, counts in self.facts)])
-
-
-def _value_counts(counts: Mapping[str | None, int]) -> str:
-    known = in_order(value for value in counts if value is not None)
-    if len(known) > MAX_VALUES_SHOWN:
-        shown = [f"{len(known):,} values, {known[0]} to {known[-1]}"]
-    else:
-        shown = [f"{value} ({counts[value]:,})" for value in known]
-    return ", ".join(shown + ([f"missing ({counts[None]:,})"] if counts.get(None) else []))

@@ -25,8 +25,10 @@ from laplex.errors import InputError, StorageError
 from laplex.runtime import storage
 from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
-from laplex.text.corpus import LANGUAGE, TEXT, Corpus, CorpusPart
+from laplex.text.bins import Bins
+from laplex.text.corpus import Corpus
 from laplex.text.originals import Blocks, OriginalsWriter, compress, folder_of
+from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
 from laplex.text.spelling import UNUSUAL, words_of
@@ -298,11 +300,17 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "sources": reader.corpus.sources,
         "unit": reader.corpus.unit,
         "tokenizers": reader.tokenizers,
-        "periods": {step.name: step.column for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
+        "numbers": list(reader.corpus.numbers),
+        **{name: _sources(reader.corpus, kind) for name, kind in (("periods", Periods), ("bins", Bins))},
         "tokens_read": reader.tokens,
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }
     storage.save(folder, "tokens", described, arrays)
+
+
+def _sources(corpus: Corpus, kind: type[Periods | Bins]) -> dict[str, str]:
+    """By column that steps of this kind have added, the column that it was made from."""
+    return {step.name: step.column for step in corpus.parts[0].steps if isinstance(step, kind)}
 
 
 def _choose(

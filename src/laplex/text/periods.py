@@ -1,13 +1,14 @@
 """Dates and periods of time: what counts as one, which period a date falls into, and the order of values.
 
 A period is named by its beginning: a year ("2010") for steps of years, a month ("2010-07") for steps of months, a day
-for steps of weeks or days. Such names sort in the order of time. G values.
+for steps of weeks or days. Such names sort in the order of time. Numbers and ranges of numbers ("18 to 34") have an
+order, too. G values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import isfinite
@@ -25,6 +26,7 @@ _PERIOD = re.compile(
     r"(?P<year>[0-9]{4})(?:(?P<decade>s)|[-–/]?(?:(?P<digits>[0-9]{4})|Q(?P<quarter>[1-4])|W(?P<week>[0-9]{2})"
     r"|(?P<month>[0-9]{2})(?:[-–/]?(?P<day>[0-9]{2}))?))?"
 )
+RANGE = " to "  # between the ends of a range of numbers, which names a bin: 18 to 34
 _STEP = re.compile(r"[1-9]\d{0,3}[ymwd]")
 _FIRST_MONDAY = 4  # days from 1970-01-01
 _DAYS_PER_YEAR = 365.2425
@@ -32,10 +34,14 @@ _YEARS_WITH_MONTHS = range(1500, 2200)  # elsewhere 100112 is a number, not a mo
 
 
 def in_order(values: Iterable[str]) -> list[str]:
-    """The values of a column as they are listed: by size if all are numbers, else by the alphabet."""
+    """The values of a column as they are listed: by size if all are numbers or ranges, else by the alphabet.
+
+    >>> in_order(["100 to 250", "5", "18 to 99"])
+    ['5', '18 to 99', '100 to 250']
+    """
     names = sorted(values)
-    numbers = [_number(name) for name in names]
-    return names if None in numbers else [name for _, name in sorted(zip(numbers, names))]
+    ranges = [_range(name) for name in names]
+    return names if None in ranges else [name for _, name in sorted(zip(ranges, names))]
 
 
 def are_periods(values: Iterable[str]) -> bool:
@@ -44,21 +50,46 @@ def are_periods(values: Iterable[str]) -> bool:
 
 
 def have_order(values: Iterable[str]) -> bool:
-    """Whether values have an order of their own, being all numbers or all periods of time."""
+    """Whether values have an order of their own, being all numbers or ranges of them, or all periods of time."""
     values = list(values)
-    return all(_number(value) is not None for value in values) or are_periods(values)
+    return all(_range(value) is not None for value in values) or are_periods(values)
 
 
 def positions(values: Sequence[str]) -> NDArray[np.float64] | None:
-    """(G) The place of each value on a line, strictly increasing: years if all are periods of time, or numbers.
+    """(G) The place of each value on a line, never decreasing: years if all are periods of time, or numbers.
 
-    None if the values are neither, or not in order.
+    Two spellings of one number have the same place. None if the values are neither, not in order, or all the same.
     """
-    for parse in (_year, _number):
-        places = [parse(value) for value in values]
-        if None not in places and (np.diff(line := np.array(places, np.float64)) > 0).all():
+    for parse in (_year, _middle):
+        line = _parsed(values, parse)
+        if line is not None and (np.diff(line) >= 0).all() and (len(line) < 2 or line[0] < line[-1]):
             return line
     return None
+
+
+def numbers_of(values: Sequence[str], *, periods: bool = True) -> NDArray[np.float64] | None:
+    """(G) Each value as a number, in any order: years if all are periods of time, or numbers. None if neither.
+
+    With `periods=False` 20100503 is a number and not a day.
+    """
+    years = _parsed(values, _year) if periods else None
+    return _parsed(values, _middle) if years is None else years
+
+
+def is_number(value: str) -> bool:
+    """Whether a value is a finite number or a range of numbers, such as "18 to 34"."""
+    return _range(value) is not None
+
+
+def _parsed(values: Sequence[str], parse: Callable[[str], float | None]) -> NDArray[np.float64] | None:
+    """(G) The number of each value, None as soon as one has none."""
+    numbers = np.empty(len(values))
+    for place, value in enumerate(values):
+        number = parse(value)
+        if number is None:
+            return None
+        numbers[place] = number
+    return numbers
 
 
 def _number(value: str) -> float | None:
@@ -67,6 +98,23 @@ def _number(value: str) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
+
+
+def _range(value: str) -> tuple[float, float] | None:
+    """The ends of a range of numbers; those of a number are the number itself.
+
+    >>> _range("18 to 34"), _range("18"), _range("34 to 18"), _range("here to there")
+    ((18.0, 34.0), (18.0, 18.0), None, None)
+    """
+    low, separator, high = value.partition(RANGE)
+    ends = _number(low), _number(high if separator else low)
+    return None if ends[0] is None or ends[1] is None or ends[0] > ends[1] else (ends[0], ends[1])
+
+
+def _middle(value: str) -> float | None:
+    """A number, or the middle of a range of numbers."""
+    ends = _range(value)
+    return None if ends is None else ends[0] / 2 + ends[1] / 2
 
 
 def _year(value: str) -> float | None:

@@ -110,7 +110,7 @@ class Documents:
 
     def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
         self._documents = documents
-        self._known_digest: str | None = None
+        self._known_digests: dict[tuple[str, ...], str] = {}  # by the columns that were read
         self.name = "a list of documents" if isinstance(documents, list) else f"a {type(documents).__name__}"
         self.columns = formats.keys_of(self._checked(), self.name)
 
@@ -130,15 +130,16 @@ class Documents:
             digest.update(frame.hash_rows(seed=0).to_numpy().tobytes())
             yield DocumentBatch(frame, self.name, first, None)
             first += len(frame)
-        if self._known_digest is not None and digest.hexdigest() != self._known_digest:
+        if digest.hexdigest() != self._known_digests.get(tuple(columns), digest.hexdigest()):
             raise InputError(
                 f"{self.name} gave other documents when it was read again: it must give the same each time"
             )
 
     def identity(self, columns: Sequence[str]) -> str:
-        self._known_digest = None
-        self._known_digest = _digest(batch.frame for batch in self.batches(columns))
-        return self._known_digest
+        self._known_digests.pop(tuple(columns), None)
+        digest = _digest(batch.frame for batch in self.batches(columns))
+        self._known_digests[tuple(columns)] = digest
+        return digest
 
 
 Source = Files | Frame | Documents

@@ -24,7 +24,7 @@ from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
 from laplex.text.originals import Originals, folder_of
-from laplex.text.periods import are_periods, in_order, positions
+from laplex.text.periods import are_periods, in_order, is_number, numbers_of
 from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary
 
@@ -105,8 +105,10 @@ class Tokens:
             raise ValueError("a name of a column or a language")
         if self.unit is not None and self.unit not in self.columns:
             raise ValueError("the name of the unit")
-        if not isinstance(self.settings.get("periods", {}), dict):
-            raise ValueError("which columns are periods")
+        if not all(isinstance(self.settings.get(name, {}), dict) for name in ("periods", "bins")):
+            raise ValueError("which columns are periods or bins")
+        if not isinstance(self.settings.get("numbers", []), list):
+            raise ValueError("which columns are numbers")
         int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
         if self.ids.ndim != 1 or self.ids.dtype != int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
             raise ValueError("the type of the ids or of the offsets")
@@ -211,9 +213,36 @@ class Tokens:
         """
         return self._codes[self._check(column)]
 
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """The number of each document.
+
+        Args:
+            column: A column whose values are all numbers (lx.read(..., numbers=["age"])), ranges of numbers, or periods
+                of time.
+
+        Returns:
+            (M) The numbers; years for periods of time, and the middles of periods and ranges.
+
+        Example:
+            >>> import laplex as lx
+            >>> corpus = lx.read([{"text": "a", "age": "18"}, {"text": "a", "age": "1.5e1"}], numbers=["age"])
+            >>> Tokens.of(corpus, min_count=1, quiet=True).numbers("age").tolist()
+            [18.0, 15.0]
+        """
+        values, numbers = self.values(column), self.number_values(column)
+        if numbers is None:
+            wrong = np.array([not is_number(value) for value in values])[self.codes(column)]
+            example = values[self.codes(column)[wrong.argmax()]]
+            raise InputError(
+                f'{wrong.sum():,} of {self.documents:,} documents have no number in "{column}" (one has "{example}"): '
+                f'to leave them out, read the text with lx.read(..., numbers=["{column}"], missing="drop")'
+            )
+        return numbers[self.codes(column)]
+
     def number_values(self, column: str) -> NDArray[np.float64] | None:
-        """(values) The values of a column as numbers, or None if they are neither numbers nor periods of time."""
-        return positions(self.values(column))
+        """The number that each of `values(column)` is; None if they are neither numbers nor periods of time."""
+        declared = column in self.settings.get("numbers", [])
+        return numbers_of(self.values(column), periods=not declared)
 
     def _check(self, column: str) -> str:
         if column not in self._values:
@@ -224,7 +253,7 @@ class Tokens:
         """The columns that decide another: each of their values has one value of it only, as a senator has one party.
 
         A column with hardly fewer values than there are documents says nothing about who speaks, nor does one that is
-        the same thing under another name, nor a date about the period that it falls into.
+        the same thing under another name or is read as numbers, nor a date about the period that it falls into.
 
         Args:
             column: The column that is decided.
@@ -236,11 +265,12 @@ class Tokens:
             lx.Tokens.of(speeches).determining_columns("party")
         """
         label, size = self.codes(column).astype(np.int64), len(self.values(column))
-        time, source = are_periods(self.values(column)), self.settings.get("periods", {}).get(column)
+        time, numbers = are_periods(self.values(column)), self.settings.get("numbers", [])
+        source = (self.settings.get("periods", {}) | self.settings.get("bins", {})).get(column)
         determining = []
         for other in self.columns:
             values = self.values(other)
-            if other in (column, source) or (time and are_periods(values)):
+            if other in (column, source, *numbers) or (time and are_periods(values)):
                 continue
             if size < len(values) <= self.documents // 2:
                 cells = np.unique(self.codes(other) * np.int64(size) + label)

@@ -14,6 +14,7 @@ from laplex.errors import InputError, quote
 from laplex.model.graph import Graph
 from laplex.model.priors.prior import Prior, WordPrior, check_strength
 from laplex.model.rows import Rows
+from laplex.text.periods import positions
 from laplex.text.tokens import Slices
 
 ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # one for two values of a column; 0 for the others
@@ -167,7 +168,7 @@ class Chain(_AcrossSlices):
         column: The column whose values have an order; one of those that the model varies by.
         strength: A number, or one for each step as in `{("2005", "2006"): 100.0, ("2006", "2007"): 10.0}`.
         start: The γ₀ of the first value alone, −½ start ‖ρ_w,0‖².
-        by_gap: Divide the weight between two neighbors by their distance; for numbers.
+        by_gap: Divide the weight between two neighbors by their distance; for numbers, their ranges, and periods.
 
     Example:
         >>> import laplex as lx
@@ -192,10 +193,10 @@ class Chain(_AcrossSlices):
         return edges, [self.start or 0.0, *[0.0] * (len(cell) - 1)]
 
     def _gap(self, one: str, two: str) -> float:
-        try:
-            return float(two) - float(one) if self.by_gap else 1.0
-        except ValueError:
-            raise InputError(f'Chain(by_gap=True) needs numbers in "{self.column}", not "{one}" and "{two}"') from None
+        line = positions([one, two]) if self.by_gap else np.arange(2.0)
+        if line is None:
+            raise InputError(f'Chain(by_gap=True) needs numbers in "{self.column}", not "{one}" and "{two}"')
+        return float(line[1] - line[0])
 
     @classmethod
     def chained_column(cls, described: Mapping[str, Any]) -> str:
