@@ -28,7 +28,7 @@ import laplex as lx
 from laplex.inference.design import DesignUnits
 from laplex.inference.partial_scores import SharedScores
 from laplex.inference.partial_test import ColumnPermutations, PartialTest
-from laplex.inference.scores import ScorePass, ScoreTable
+from laplex.inference.scores import ScorePass
 from laplex.inference.testing import run_tests
 from laplex.inference.units import Options, Units
 from laplex.text.topics import document_topics
@@ -47,7 +47,9 @@ Ints = NDArray[np.int64]
 
 def senate(folder: Path) -> tuple[pl.DataFrame, str]:
     frame = pl.read_parquet(folder / "senate-press.parquet").sample(17_383, seed=1)
-    quarter = 4 * pl.col("date").str.slice(0, 4).cast(pl.Int32) + (pl.col("date").str.slice(5, 2).cast(pl.Int32) - 1) // 3
+    quarter = (
+        4 * pl.col("date").str.slice(0, 4).cast(pl.Int32) + (pl.col("date").str.slice(5, 2).cast(pl.Int32) - 1) // 3
+    )
     return frame.with_columns(time=quarter), "senator"
 
 
@@ -88,7 +90,12 @@ def read(name: str, folder: Path, dimensions: int, each: int) -> Cells:
     free = lx.fit(lx.Model(dimensions=dimensions), tokens, holdout=0.0, quiet=True)
     random, lengths = np.random.default_rng(0), np.diff(tokens.offsets)
     length = np.searchsorted(np.quantile(lengths, np.arange(1, LENGTHS) / LENGTHS), lengths)
-    parts = [tokens.codes("time"), document_topics(tokens, TOPICS, quiet=True).code, length, random.integers(2, size=len(lengths))]
+    parts = [
+        tokens.codes("time"),
+        document_topics(tokens, TOPICS, quiet=True).code,
+        length,
+        random.integers(2, size=len(lengths)),
+    ]
     cell = np.zeros(len(lengths), np.int64)
     for part in parts:
         cell = cell * (int(part.max()) + 1) + part
@@ -96,7 +103,9 @@ def read(name: str, folder: Path, dimensions: int, each: int) -> Cells:
     cells, cell = np.unique(cell[documents], return_inverse=True)
     units = Units.group(documents, tokens.codes(unit)[documents].astype(np.int64), cell, [str(c) for c in cells])
     first = units.documents[units.start[:-1]]
-    units = Units(units.documents, units.start, units.cluster, np.arange(len(units)), [str(i) for i in range(len(units))])
+    units = Units(
+        units.documents, units.start, units.cluster, np.arange(len(units)), [str(i) for i in range(len(units))]
+    )
     counts = tokens.vocabularies[0].counts
     words = np.concatenate([random.permutation(np.flatnonzero((counts >= a) & (counts < b)))[:each] for a, b in BANDS])
     text = ScorePass(tokens, units, free, words.tolist(), 0, Options(quiet=True))
@@ -145,7 +154,11 @@ def questions(cells: Cells, seed: int) -> Iterator[Question]:
     most = np.argsort(-np.bincount(units.cluster, cells.size))[: max(clusters // 20, 3)]
     dominant = np.isin(units.cluster, most)
     group = dummies(np.where(dominant, 1, by_unit % 2))
-    yield "the largest units in one group", group, {"plain": none, "given them": (dummies(dominant.astype(np.int64)), [dominant.astype(np.int64)])}
+    yield (
+        "the largest units in one group",
+        group,
+        {"plain": none, "given them": (dummies(dominant.astype(np.int64)), [dominant.astype(np.int64)])},
+    )
 
 
 def rejections(cells: Cells, labellings: int) -> pd.DataFrame:
@@ -170,7 +183,10 @@ def rejections(cells: Cells, labellings: int) -> pd.DataFrame:
         p = np.concatenate(parts)
         by_labelling = np.array([np.mean(np.array(part) < 0.05) for part in parts])
         row = {"labels": name, "test": what, "by": kind, "tests": len(p)}
-        rows.append(row | {"at 5%": (p < 0.05).mean(), "±": by_labelling.std() / np.sqrt(len(parts)), "at 1%": (p < 0.01).mean()})
+        rows.append(
+            row
+            | {"at 5%": (p < 0.05).mean(), "±": by_labelling.std() / np.sqrt(len(parts)), "at 1%": (p < 0.01).mean()}
+        )
     return pd.DataFrame(rows)
 
 

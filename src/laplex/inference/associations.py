@@ -69,6 +69,7 @@ def differences_of_position(
     poles: tuple[Pole, Pole],
     options: Options,
     across: str,
+    given: Sequence[str],
     at: Mapping[str, Any],
 ) -> pd.DataFrame:
     """The differences of positions between the values of a column: a row for each word and comparison.
@@ -77,7 +78,7 @@ def differences_of_position(
     """
     index, min_uses = fitted.language(options.language), options.min_uses
     ids = fitted.ids(words, index)
-    compared = ComparedValues(fitted, across, at, options)
+    compared = ComparedValues(fitted, across, at, options, given)
     text, free = compared.text, Axis(compared.free, poles, index, [0], min_uses, options.quiet)
     here = {name: value for name, value in at.items() if name in fitted.columns}
     scales = [free.slices[0]] * len(compared.values)
@@ -105,6 +106,7 @@ def association(
     attributes: tuple[Pole, Pole],
     options: Options,
     across: str | None,
+    given: Sequence[str],
     at: Mapping[str, Any] | None,
 ) -> pd.DataFrame:
     """The association of two sets of words with two attributes in each slice, or its differences across a column."""
@@ -113,7 +115,7 @@ def association(
     a, b = _sets(fitted, attributes, index, "attributes")
     words = [*x, *y, *a, *b]
     if across is not None:
-        compared = ComparedValues(fitted, across, at or {}, options)
+        compared = ComparedValues(fitted, across, at or {}, options, given)
         compared.text.read(words)
         found = [effect_size(compared.text, (x, y), (a, b), slice) for slice in range(len(compared.values))]
         return finish([compared.row(found, pair, words) for pair in compared.comparisons()], options.level)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError, quote
+from laplex.errors import quote
 from laplex.inference.comparisons import Comparison
 from laplex.inference.decomposition import UnitWeights, sides_of_units
 from laplex.inference.design import Coefficient, Covariates, Design, DesignUnits, check_estimable
@@ -23,7 +23,7 @@ from laplex.inference.partial_test import ColumnPermutations, PartialTest
 from laplex.inference.permutations import Trend
 from laplex.inference.score_test import inverse_root
 from laplex.inference.scores import ScorePass, ScoreTable
-from laplex.inference.units import Floats, Ints, Units
+from laplex.inference.units import Floats, Ints, Units, check_given
 from laplex.text.tokens import Tokens
 
 LARGEST_SHARE = 0.5  # of the information about a coefficient that one cluster may have, without a warning
@@ -52,9 +52,9 @@ class CoefficientQuestion:
         return PartialTest(tested, self.columns, self.scores, draws)
 
     def units_using(self, text: ScorePass) -> Ints:
-        """(n, 2) How many units use each word on each side; of several levels, the fewest and the most at one."""
+        """(n, 2) How many units use each word on each side; of several levels, at the two that have most."""
         found = np.stack([text.cluster_counts(cells) for cells in self.levels or self.sides], 1)
-        return found if self.has_two_sides else np.stack([found.min(1), found.max(1)], 1)
+        return found if self.has_two_sides else np.sort(found, 1)[:, -2:]
 
     def unit_weights(self, text: ScorePass, table: ScoreTable) -> UnitWeights | None:
         """The weights of units in the coefficient of a word; None if its text cannot tell it from the others.
@@ -115,7 +115,7 @@ def _sides(
         return (_cells(high), _cells(low)), ()
     every = tuple(range(len(values)))
     binary = set(np.unique(values)) <= {0.0, 1.0}
-    levels = [_cells(column > 0) for column in values.T] if binary else [every]
+    levels = [_cells(column > 0) for column in values.T] if binary else [every, every]
     if binary:
         levels.append(_cells(np.asarray(~values.any(1))))
     return (every, every), tuple(level for level in levels if level)
@@ -130,14 +130,11 @@ def control(
     units: Units,
     column: str,
     tokens: Tokens,
-    given: str | Sequence[str],
+    given: Sequence[str],
     unit: str | None,
 ) -> tuple[Units, list[CoefficientQuestion]]:
     """Comparisons with other columns controlled for, and the units by value and cell of these columns."""
-    named = [given] if isinstance(given, str) else list(given)
-    for taken, why in ((column, "is what is compared"), (unit, "is the unit")):
-        if taken in named:
-            raise InputError(f'given="{taken}" {why}: name columns that may explain the difference')
+    check_given(given, column, unit)
     design = Covariates(tokens, units.documents).controls(given)
     label, cluster = (np.repeat(values, np.diff(units.start)) for values in (units.label, units.cluster))
     cells, combined = np.unique(label * len(design.matrix) + design.cell, return_inverse=True)

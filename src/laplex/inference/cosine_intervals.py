@@ -27,9 +27,10 @@ from laplex.inference.jackknife import (
     direction,
     jackknife_vectors,
 )
+from laplex.inference.standardization import Strata, standardize
 from laplex.inference.statistics import units_with_words
 from laplex.inference.testing import adjust_p
-from laplex.inference.units import Floats, Ints, Options, Units, gather, warn_of_speakers
+from laplex.inference.units import Floats, Ints, Options, Units, check_given, gather, tokens_for, warn_of_speakers
 from laplex.model.graph import Graph
 from laplex.model.priors.prior import ridge_strength
 from laplex.model.rows import Rows
@@ -62,8 +63,9 @@ class Interval(NamedTuple):
 class CosineIntervals:
     """Cosines of some words with their influences, where there is enough text."""
 
-    def __init__(self, fitted: Embeddings, options: Options) -> None:
-        self.fitted = fitted
+    def __init__(self, fitted: Embeddings, options: Options, strata: Strata | None = None) -> None:
+        """With `strata`, documents have the weights of theirs."""
+        self.fitted, self._strata = fitted, strata
         self.tokens, self.language = tokens_of(fitted, options.tokens), fitted.language(options.language)
         self.options = options.with_unit(self.tokens, fitted.columns)
         if self.options.unit is None:
@@ -79,7 +81,8 @@ class CosineIntervals:
         self.clusters = self._count_clusters(ids)
         enough = [i for i in ids if any(self.is_enough(i, slice) for slice in range(len(self.fitted.rows.slices)))]
         if enough:
-            self.vectors = jackknife_vectors(self.fitted, enough, self.language, self.tokens, self.options)
+            text = self.tokens, self.options, self._strata
+            self.vectors = jackknife_vectors(self.fitted, enough, self.language, *text)
 
     def _count_clusters(self, ids: Sequence[int]) -> dict[int, Ints]:
         tokens, slices = self.tokens, self.fitted.rows.slices
@@ -135,24 +138,33 @@ class ComparedValues:
     """A model of the text in which vectors vary by one column, for differences between its values.
 
     Contexts, and where Newton's method starts, are those of the model without labels; the prior is its ridge. With two
-    values these are compared, with more each value with the mean of the others.
+    values these are compared, with more each value with the mean of the others. Columns in `given` are controlled for
+    by standardization.
     """
 
-    def __init__(self, fitted: Embeddings, column: str, at: Mapping[str, Any], options: Options) -> None:
-        tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+    def __init__(
+        self, fitted: Embeddings, column: str, at: Mapping[str, Any], options: Options, given: Sequence[str] = ()
+    ) -> None:
+        tokens, language = tokens_for(fitted, options, [column, *given]), fitted.language(options.language)
         options = options.with_unit(tokens, [column])
         units = gather(tokens, column, options.unit, language, at)
         self.values = [units.labels[i] for i in np.unique(units.label).tolist()]
         of_document = np.full(tokens.documents, len(self.values), np.int32)
         label = np.repeat(units.label, np.diff(units.start))
         of_document[units.documents] = np.searchsorted(np.unique(units.label), label)
+        strata = None
+        if given:
+            check_given(given, column, options.unit)
+            value = of_document[units.documents].astype(np.int64)
+            strata = standardize(tokens, units.documents, value, given, quiet=options.quiet)
+            of_document[strata.of_document < 0] = len(self.values)
         keys = [(value,) for value in self.values]
         if (of_document == len(self.values)).any():
             keys.append((OUTSIDE,))
         free = pooled(fitted, tokens, quiet=options.quiet)
         self.free = free
         self.fitted = sliced(free, tokens, Slices((column,), tuple(keys), of_document))
-        self.text = CosineIntervals(self.fitted, options)
+        self.text = CosineIntervals(self.fitted, options, strata)
 
     def comparisons(self) -> list[ValuePair]:
         """The values that are compared."""

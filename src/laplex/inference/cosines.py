@@ -34,6 +34,8 @@ from laplex.questions.positions import Axis, Pole, positions_on
 from laplex.questions.similarity import cosines_of_pair, nearest_words
 from laplex.runtime.display import say
 
+Given = str | Sequence[str] | None
+
 
 @dataclass(frozen=True, eq=False)
 class CosineQuestions(Options):
@@ -95,6 +97,7 @@ class CosineQuestions(Options):
         two: str,
         *,
         across: str | None = None,
+        given: Given = None,
         to_language: str | None = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
@@ -105,6 +108,7 @@ class CosineQuestions(Options):
             one: A word.
             two: Another word.
             across: A column of the text, between whose values the cosine is compared.
+            given: Columns that are controlled for, with `across`.
             to_language: The language of the second word, if it is another.
             at: Values of columns, to which slices (or with `across` the text) are restricted.
             test: False for the fitted vectors alone.
@@ -119,7 +123,8 @@ class CosineQuestions(Options):
         if across is not None:
             if not test or to_language is not None:
                 raise InputError("across= is a test of two words of one language: leave out test= and to_language=")
-            return difference_of_similarity(fitted, one, two, self, across, check_slice(at))
+            return difference_of_similarity(fitted, one, two, self, across, columns_given(given), check_slice(at))
+        columns_given(given, across is not None)
         table = cosines_of_pair(fitted, one, two, self.language, to_language, at)
         if not test:
             return table
@@ -136,6 +141,7 @@ class CosineQuestions(Options):
         attributes: tuple[Pole, Pole],
         *,
         across: str | None = None,
+        given: Given = None,
         at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
         """How much more one set of words is associated with an attribute than another; see `Embeddings.association`.
@@ -144,6 +150,7 @@ class CosineQuestions(Options):
             targets: Two sets of words.
             attributes: Two sets of words.
             across: A column of the text, between whose values the association is compared.
+            given: Columns that are controlled for, with `across`.
             at: Values of columns, to which slices (or with `across` the text) are restricted.
 
         Returns:
@@ -152,7 +159,8 @@ class CosineQuestions(Options):
         Example:
             fitted.inference(unit="speaker").association((["career"], ["home"]), (["he"], ["she"]), across="party")
         """
-        return association(self.fitted, targets, attributes, self, across, check_slice(at))
+        chosen = columns_given(given, across is not None)
+        return association(self.fitted, targets, attributes, self, across, chosen, check_slice(at))
 
     @explain_keywords
     def project(
@@ -161,6 +169,7 @@ class CosineQuestions(Options):
         axis: tuple[Pole, Pole],
         *,
         across: str | None = None,
+        given: Given = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
     ) -> pd.DataFrame:
@@ -170,6 +179,7 @@ class CosineQuestions(Options):
             words: A word, or several.
             axis: The two poles, each a word or several.
             across: A column of the text, between whose values positions are compared.
+            given: Columns that are controlled for, with `across`.
             at: Values of columns, to which slices (or with `across` the text) are restricted.
             test: False for the fitted vectors alone.
 
@@ -183,7 +193,9 @@ class CosineQuestions(Options):
         if across is not None:
             if not test:
                 raise InputError("across= is a test: leave out test=False, or compare the positions of slices")
-            return differences_of_position(fitted, words, axis, self, across, check_slice(at))
+            chosen = columns_given(given)
+            return differences_of_position(fitted, words, axis, self, across, chosen, check_slice(at))
+        columns_given(given, across is not None)
         ids, found = fitted.ids(words, index), Axis(fitted, axis, index, fitted.chosen(at), self.min_uses, self.quiet)
         table = positions_on(found, ids)
         if not test:
@@ -237,8 +249,27 @@ class CosineQuestions(Options):
         return True
 
 
+def columns_given(given: Given, used: bool = True) -> tuple[str, ...]:
+    """The columns that are controlled for, or a formula of them; InputError if these are no part of what is asked."""
+    found = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    if found and not used:
+        raise InputError(
+            "given= controls for columns in a test of differences: name what is compared (across=), and leave out "
+            "test=False"
+        )
+    if len(found) > 1 and any(name.strip().startswith("~") for name in found):
+        raise InputError(f"given={list(found)!r}: write either one formula or a list of columns")
+    return found
+
+
 def difference_of_similarity(
-    fitted: Embeddings, one: str, two: str, options: Options, across: str, at: Mapping[str, Any]
+    fitted: Embeddings,
+    one: str,
+    two: str,
+    options: Options,
+    across: str,
+    given: Sequence[str],
+    at: Mapping[str, Any],
 ) -> pd.DataFrame:
     """The difference of the cosine of two words between the values of a column.
 
@@ -246,7 +277,7 @@ def difference_of_similarity(
     """
     index = fitted.language(options.language)
     a, b = fitted.id(one, index), fitted.id(two, index)
-    compared = ComparedValues(fitted, across, at, options)
+    compared = ComparedValues(fitted, across, at, options, given)
     text = compared.text
     text.read([a, b])
     found = [text.cosine(a, b, slice) for slice in range(len(compared.values))]

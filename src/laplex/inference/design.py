@@ -153,21 +153,28 @@ class Covariates:
             self.factors.append(x.name)
         return pd.Series(found, index=x.index, name=x.name)
 
+    def levels(self, name: str, most: int, bins: int) -> Ints:
+        """(M) The level of each document; of a number with more than `most` values, its bin."""
+        present, codes = np.unique(self.tokens.codes(name)[self.documents], return_inverse=True)
+        numbers = self.tokens.number_values(name)
+        if numbers is None or len(present) <= most:
+            return codes.reshape(-1).astype(np.int64)
+        return _bins_of(numbers[present], codes.reshape(-1).astype(np.int64), bins)[codes.reshape(-1)]
+
     def is_stratified(self, name: str) -> bool:
         """Whether a column that is controlled for is a factor, or a number with few values."""
         present = np.unique(self.tokens.codes(name)[self.documents])
         return self.tokens.number_values(name) is None or len(present) <= MAX_STRATA
 
-    def controls(self, given: str | Sequence[str]) -> Design:
+    def controls(self, given: Sequence[str]) -> Design:
         """The design of columns that are controlled for, or of a formula of them.
 
         Documents are compared within the levels of factors and within each value of numbers that have few, and along a
         spline of numbers that have many.
         """
-        if isinstance(given, str) and given.strip().startswith("~"):
-            return Design.of(self, given)
-        names = [given] if isinstance(given, str) else list(given)
-        parts = [f"C(`{name}`)" if self.is_stratified(name) else f"s(`{name}`)" for name in dict.fromkeys(names)]
+        if len(given) == 1 and given[0].strip().startswith("~"):
+            return Design.of(self, given[0])
+        parts = [f"C(`{name}`)" if self.is_stratified(name) else f"s(`{name}`)" for name in dict.fromkeys(given)]
         return Design.of(self, "~ " + " + ".join(parts))
 
     def spline(self, x: Any, df: int = SPLINE_COLUMNS) -> Any:
@@ -188,12 +195,17 @@ def _in_bins(numbers: Floats, codes: Ints) -> Floats:
     """(M) The number of each document; of many numbers, the mean of a bin of neighbors."""
     if len(numbers) <= MAX_LEVELS:
         return np.asarray(numbers[codes])
+    size, bins = np.bincount(codes, minlength=len(numbers)), _bins_of(numbers, codes, BINS)
+    return np.asarray((np.bincount(bins, size * numbers) / np.bincount(bins, size))[bins][codes])
+
+
+def _bins_of(numbers: Floats, codes: Ints, bins: int) -> Ints:
+    """The bin of each number, of neighbors that much the same number of documents have; `codes` (M) are theirs."""
     size = np.bincount(codes, minlength=len(numbers))
     order = np.argsort(numbers, kind="stable")
     middle = np.empty(len(numbers))
     middle[order] = (np.cumsum(size[order]) - size[order] / 2) / size.sum()
-    bins = np.unique((middle * BINS).astype(np.int64), return_inverse=True)[1]
-    return np.asarray((np.bincount(bins, size * numbers) / np.bincount(bins, size))[bins][codes])
+    return np.asarray(np.unique((middle * bins).astype(np.int64), return_inverse=True)[1])
 
 
 def formula_of(columns: str | Sequence[str]) -> str:

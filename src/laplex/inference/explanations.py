@@ -22,7 +22,7 @@ from laplex.inference.contexts import pooled
 from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
 from laplex.inference.regression import regression
 from laplex.inference.scores import ScorePass
-from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile
+from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile, tokens_for
 from laplex.plots import Chart
 from laplex.runtime.display import card
 from laplex.text.passages import passages_at
@@ -97,7 +97,7 @@ def explain(
     passages: int,
 ) -> Explanation:
     """Take the difference of a word between two groups, or along a term of a formula, apart."""
-    tokens, language = tokens_of(fitted, options.tokens), fitted.language(options.language)
+    tokens, language = tokens_for(fitted, options, [column, *given]), fitted.language(options.language)
     passages = check_int("passages", passages, 0)
     if column in tokens.columns:
         options = options.with_unit(tokens, [column])

@@ -20,14 +20,14 @@ from laplex.fitting.provenance import tokens_of
 from laplex.inference.coefficients import control
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
-from laplex.inference.cosines import CosineQuestions
+from laplex.inference.cosines import CosineQuestions, Given, columns_given
 from laplex.inference.design import formula_of
 from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COLUMNS, Findings, Question, holds
 from laplex.inference.regression import REGRESSION_COLUMNS, regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
-from laplex.inference.units import Options, Units, check_unit, gather, warn_of_speakers
+from laplex.inference.units import Options, Units, check_unit, gather, tokens_for, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
@@ -37,7 +37,6 @@ from laplex.runtime.display import say
 from laplex.text.tokens import Tokens
 
 Words = str | Sequence[str] | None
-Given = str | Sequence[str] | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class Inference(CosineQuestions):
             fitted.inference(unit="senator").contrast("party")
         """
         against = None if against is None else str(against)
-        given = _given(given, test)
+        given = columns_given(given, test)
         if not test:
             bare = partial(distances_between, values=values, against=against, at=at)
             return by_distance(bare(self.fitted, *self._bare(column, words)))
@@ -149,7 +148,7 @@ class Inference(CosineQuestions):
         """
         if column in self.fitted.columns:
             ordered_column(self.fitted, column)
-        given = _given(given, test)
+        given = columns_given(given, test)
         if not test:
             return by_distance(distances_along(self.fitted, *self._bare(column, words), at or {}))
         return self._answer(Asked("drift", column, at=_pairs(at), given=given), words)
@@ -183,7 +182,7 @@ class Inference(CosineQuestions):
         """
         if along == across:
             raise InputError(f'across="{across}" and along="{along}" are the same column: choose two')
-        _given(given, test)
+        columns_given(given, test)
         if not test:
             frame = distances_between(self.fitted, *self._bare(across, words), along=along, at=at)
             return self._by_word(frame, words)
@@ -259,7 +258,7 @@ class Inference(CosineQuestions):
             fitted.inference(unit="senator").explain("war", "party").context
         """
         return explain(
-            self.fitted, word, column, self, values=values, given=_given(given, True), at=at or {}, passages=passages
+            self.fitted, word, column, self, values=values, given=columns_given(given), at=at or {}, passages=passages
         )
 
     @explain_keywords
@@ -381,7 +380,7 @@ class Inference(CosineQuestions):
         """Read the text, and test the words, or all that are frequent enough."""
         fitted, column, language = self.fitted, asked.column, self.fitted.language(self.language)
         try:
-            tokens = tokens_of(fitted, self.tokens)
+            tokens = tokens_for(fitted, self, [column, *asked.given])
         except InputError as error:
             raise InputError(f"{error}; test=False (--no-test) compares the fitted vectors alone") from None
         options, units, compared = self._compared(tokens, asked)
@@ -435,18 +434,6 @@ def _check_words(words: str | Sequence[str]) -> str | Sequence[str]:
     if isinstance(words, int | float):
         raise InputError(f"words={words!r} is a number, not a word: {OLD_KEYWORDS['top']}")
     return words
-
-
-def _given(given: Given, test: bool) -> tuple[str, ...]:
-    """The columns that are controlled for, or a formula of them."""
-    found = () if given is None else (given,) if isinstance(given, str) else tuple(given)
-    if found and not test:
-        raise InputError(
-            "given= needs a test: bare distances between vectors control for nothing; leave out test=False"
-        )
-    if len(found) > 1 and any(name.strip().startswith("~") for name in found):
-        raise InputError(f"given={list(found)!r}: write either one formula or a list of columns")
-    return found
 
 
 def _pairs(at: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:

@@ -29,6 +29,7 @@ from laplex.errors import InputError
 from laplex.inference import kernels
 from laplex.inference.conditional import BlockContexts, Maximum, find_maxima, make_blocks, weigh_background
 from laplex.inference.coupled import CoupledSystem
+from laplex.inference.standardization import Strata
 from laplex.inference.statistics import ContextReader, Contexts, Singles, starts_of
 from laplex.inference.units import Floats, Ints, Options
 from laplex.model.likelihoods import Likelihood
@@ -55,10 +56,18 @@ class JackknifeVectors(NamedTuple):
 
 
 def jackknife_vectors(
-    fitted: Embeddings, ids: Sequence[int], language: int, tokens: Tokens, options: Options
+    fitted: Embeddings,
+    ids: Sequence[int],
+    language: int,
+    tokens: Tokens,
+    options: Options,
+    strata: Strata | None = None,
 ) -> dict[int, JackknifeVectors]:
-    """The vectors of words at the maximum, with the influence of the values of a column, or of documents."""
-    jackknife = _Jackknife(fitted, language, tokens, options)
+    """The vectors of words at the maximum, with the influence of the values of a column, or of documents.
+
+    With `strata`, documents of a slice have the weights of theirs.
+    """
+    jackknife = _Jackknife(fitted, language, tokens, options, strata)
     size = WORDS_PER_BATCH
     if not jackknife.reader.text.sums_window:
         per_word = 8 * len(jackknife.cluster) * len(tokens.vocabularies[language])
@@ -152,9 +161,14 @@ _UnitRows = tuple[Singles, Ints, Ints, Ints]
 
 
 class _Jackknife:
-    """Clusters in slices as units, of which those of slice s are numbers start[s] to start[s + 1], and their text."""
+    """Clusters in slices as units, of which those of slice s are numbers start[s] to start[s + 1], and their text.
 
-    def __init__(self, fitted: Embeddings, language: int, tokens: Tokens, options: Options) -> None:
+    If there are strata, the units of a cluster are its documents in each of them.
+    """
+
+    def __init__(
+        self, fitted: Embeddings, language: int, tokens: Tokens, options: Options, strata: Strata | None
+    ) -> None:
         self.fitted, self.language = fitted, language
         names, group = np.unique(clusters_of(fitted, tokens, options.unit), return_inverse=True)
         most = MAX_GROUPS
@@ -165,10 +179,17 @@ class _Jackknife:
             group = np.random.default_rng([options.seed, 8]).permutation(len(names))[group] % most
         self.clusters = min(len(names), most)
         slices, is_read = fitted.rows.slices, tokens.languages == language
-        cell = slices.of_document.astype(np.int64) * self.clusters + group
+        stratum, weight = (np.zeros_like(group), np.ones((len(slices), 1))) if strata is None else strata
+        if strata is not None and len(slices) > len(
+            weight
+        ):  # documents that are not compared have a slice of their own
+            weight = np.concatenate([weight, np.ones((len(slices) - len(weight), weight.shape[1]))])
+        number = weight.shape[1]
+        cell = (slices.of_document.astype(np.int64) * self.clusters + group) * number + np.maximum(stratum, 0)
         cells = np.unique(cell[is_read])
-        self.start = np.searchsorted(cells, np.arange(len(slices) + 1) * self.clusters)
-        self.cluster = cells % self.clusters  # (U)
+        self.start = np.searchsorted(cells, np.arange(len(slices) + 1) * self.clusters * number)
+        self.cluster = cells // number % self.clusters  # (U)
+        self.weight = weight[cells // (number * self.clusters), cells % number]  # (U)
         # documents of other languages are not read: any number will do for them
         unit = np.where(is_read, np.searchsorted(cells, cell), 0)
         self.reader = ContextReader(
@@ -204,7 +225,11 @@ class _Jackknife:
         for first, last in zip(self.start.tolist(), self.start[1:].tolist()):
             inside = parts[first:last]
             vectors = np.concatenate([parts[0].vectors[:0], *(part.vectors for part in inside)])
-            weights = [np.broadcast_to(np.asarray(part.weight, np.float32), len(part)) for part in inside]
+            of_unit = self.weight[first:last].astype(np.float32)
+            weights = [
+                np.broadcast_to(np.asarray(part.weight * weight, np.float32), len(part))
+                for part, weight in zip(inside, of_unit)
+            ]
             start = starts_of(np.array([len(part) for part in inside], np.int64))
             weight = np.concatenate([np.empty(0, np.float32), *weights])
             joined.append(_SliceContexts(vectors, weight, start=start, first=first))

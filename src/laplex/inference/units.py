@@ -6,8 +6,9 @@ units with one cluster number. U units, M documents, G labels.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, check_interval, quote
+from laplex.fitting.provenance import tokens_of
 from laplex.questions.answers import MIN_USES
 from laplex.text.tokens import Tokens
+from laplex.text.topics import TOPIC, with_topics
 
 DOCUMENTS = "documents"
 ENOUGH_UNITS, FEWEST_UNITS = 25, 5  # that must use a word, if there are many and if there are few
@@ -144,6 +148,21 @@ def check_unit(unit: str | None, column: str) -> None:
     """Raise if the units are the values of the column that is compared."""
     if unit == column:
         raise InputError(f'unit="{unit}" is the column that is compared: name the one that says who speaks')
+
+
+def tokens_for(fitted: Embeddings, options: Options, named: Iterable[str]) -> Tokens:
+    """The text of a model; with topics, if they are among the columns or formulas that are `named` and it has none."""
+    tokens = tokens_of(fitted, options.tokens)
+    if any(re.search(rf"\b{TOPIC}\b", text) for text in named):
+        tokens = with_topics(tokens, quiet=options.quiet)
+    return tokens
+
+
+def check_given(given: Sequence[str], column: str, unit: str | None) -> None:
+    """Raise if what is controlled for is what is compared, or who was sampled."""
+    for taken, why in ((column, "is what is compared"), (unit, "is the unit")):
+        if taken in given:
+            raise InputError(f'given="{taken}" {why}: name columns that may explain the difference')
 
 
 def documents_at(tokens: Tokens, language: int, at: Mapping[str, Any]) -> Ints:

@@ -90,6 +90,7 @@ class Answers(Vectors):
         column: str,
         *,
         values: Sequence[Any] | None = None,
+        given: str | Sequence[str] | None = None,
         at: Mapping[str, Any] | None = None,
         passages: int = 3,
     ) -> Any:
@@ -99,19 +100,21 @@ class Answers(Vectors):
 
         Args:
             word: The word.
-            column: The column whose values are compared.
+            column: The column whose values are compared; with `given`, also a term such as "party:year".
             values: Two values, or one, which is compared with all others. By default both values of a column that has
                 two, and the earlier and the later half of one that has an order.
+            given: Columns to compare like with like, as in `contrast`. Along an order, what is explained is then the
+                trend.
             at: Values of other columns, to which the text is restricted.
             passages: How many passages are shown for each group.
 
         Returns:
-            A `laplex.inference.Explanation`, with the tables `context` and `passages`.
+            A `laplex.inference.Explanation`, with the tables `context`, `neighbors` and `passages`.
 
         Example:
             fitted.explain("war", "party").passages
         """
-        return self.inference().explain(word, column, values=values, at=at, passages=passages)
+        return self.inference().explain(word, column, values=values, given=given, at=at, passages=passages)
 
     @explain_keywords
     def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:

@@ -36,6 +36,7 @@ class Changes(Answers):
         column: str,
         words: str | Sequence[str] | None = None,
         *,
+        given: str | Sequence[str] | None = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
     ) -> pd.DataFrame:
@@ -47,6 +48,7 @@ class Changes(Answers):
         Args:
             column: A column with an order: numbers, periods of time, or one that has a Chain.
             words: A word, or several, instead of all that have enough text.
+            given: Columns to compare like with like, as in `contrast`.
             at: Values of other columns, to which the text is restricted.
             test: False for the bare distances between the fitted vectors at the two ends.
 
@@ -60,7 +62,7 @@ class Changes(Answers):
             fitted.drift("period").head(20)
             fitted.drift("period", ["war", "peace"], at={"party": "D"})
         """
-        answer: pd.DataFrame = self.inference().drift(column, words, at=at, test=test)
+        answer: pd.DataFrame = self.inference().drift(column, words, given=given, at=at, test=test)
         return answer
 
     @explain_keywords

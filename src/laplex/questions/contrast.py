@@ -40,6 +40,7 @@ class Contrasts(Answers):
         *,
         values: Sequence[Any] | None = None,
         against: str | None = None,
+        given: str | Sequence[str] | None = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
     ) -> pd.DataFrame:
@@ -53,6 +54,9 @@ class Contrasts(Answers):
             values: The values to compare, if not all; one alone is compared with the rest of the column.
             against: What each value is compared with: "rest" for all others, "pairs" for each other value, or a value;
                 "joint" tests whether any differ.
+            given: Columns to compare like with like: time, topic or whatever else may explain the difference. Documents
+                are compared within their values, and along a curve of numbers with many values; "~ year * chamber"
+                is a formula of them, and "topic" a clustering of documents, if the text has no such column.
             at: Values of other columns, to which the comparison is restricted.
             test: False for the bare distances between the fitted vectors (the paper's Tables 2 to 4), which say nothing
                 about another sample and grow with frequency; the largest come first.
@@ -65,10 +69,11 @@ class Contrasts(Answers):
         Example:
             fitted.contrast("party").head(20)
             fitted.contrast("party", values=["Labour", "Conservative"])
+            fitted.contrast("party", given=["period", "chamber"])
             fitted.inference(unit="senator", interval=0.95).contrast("party", ["health", "tax"])
         """
         answer: pd.DataFrame = self.inference().contrast(
-            column, words, values=values, against=against, at=at, test=test
+            column, words, values=values, against=against, given=given, at=at, test=test
         )
         return answer
 
@@ -79,6 +84,7 @@ class Contrasts(Answers):
         across: str,
         along: str | None = None,
         *,
+        given: str | Sequence[str] | None = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
     ) -> pd.DataFrame:
@@ -88,6 +94,7 @@ class Contrasts(Answers):
             words: A word, or several.
             across: The column whose values are compared.
             along: The column at each value of which they are, each on its own text.
+            given: Columns to compare like with like, as in `contrast`.
             at: Values of other columns, to which the comparison is restricted.
             test: False for the bare distances between the fitted vectors.
 
@@ -97,7 +104,43 @@ class Contrasts(Answers):
         Example:
             fitted.distance(["health", "relief"], across="party", along="period")
         """
-        answer: pd.DataFrame = self.inference().distance(words, across, along, at=at, test=test)
+        answer: pd.DataFrame = self.inference().distance(words, across, along, given=given, at=at, test=test)
+        return answer
+
+    @explain_keywords
+    def regress(
+        self,
+        formula: str | Sequence[str],
+        words: str | Sequence[str] | None = None,
+        *,
+        terms: str | Sequence[str] | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """How words differ with several columns of the text at once, each given all others.
+
+        A column whose values are all numbers or times is a number, any other a factor. Numbers are divided by their
+        standard deviation over documents.
+
+        Args:
+            formula: A formula of columns such as "~ party * year + s(age) + C(chamber)", or a list of columns. "*"
+                adds interactions, s(age) is a curve, C(year) takes numbers as categories, C(party, "R") compares with
+                that value instead of the first, log(income) is a logarithm; a name with spaces is put in backticks.
+            words: A word, or several, instead of all that have enough text.
+            terms: The terms to show, if not all; p is adjusted over those that are shown.
+            at: Values of columns, each one or several, to which the text is restricted.
+
+        Returns:
+            A row for each word and coefficient, those that hold first: word, term, level (of a factor, against the
+            reference; empty for numbers and for all columns of a term together), estimate (how different the word is
+            at the level, or how much it changes over one standard deviation of a number, in the units of `contrast`,
+            without noise), standard_error, lower, upper, p, p_adjusted, holds, and uses, units and context words on
+            either side: at the level and at the reference, or in the upper and the lower half of a number.
+
+        Example:
+            fitted.regress("~ party + year + topic", terms="party")
+            fitted.inference(unit="senator").regress("~ party * s(year)", ["health", "war"])
+        """
+        answer: pd.DataFrame = self.inference().regress(formula, words, terms=terms, at=at)
         return answer
 
     @explain_keywords

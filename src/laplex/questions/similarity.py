@@ -101,6 +101,7 @@ class Similarities(Answers):
         two: str,
         *,
         across: str | None = None,
+        given: str | Sequence[str] | None = None,
         language: str | None = None,
         to_language: str | None = None,
         at: Mapping[str, Any] | None = None,
@@ -112,6 +113,8 @@ class Similarities(Answers):
             one: A word.
             two: Another word.
             across: A column of the text: test whether the cosine differs between its values.
+            given: Columns to compare like with like, with `across`: documents are weighted so that all values have the
+                same mix of them.
             language: The language of the words, if there are several.
             to_language: The language of the second word, if it is another.
             at: Values of columns that the vectors vary by; without any, all slices that have both words.
@@ -127,7 +130,7 @@ class Similarities(Answers):
             fitted.similarity("work", "status", across="gender")
         """
         answer: pd.DataFrame = self.inference(language=language).similarity(
-            one, two, across=across, to_language=to_language, at=at, test=test
+            one, two, across=across, given=given, to_language=to_language, at=at, test=test
         )
         return answer
 
@@ -138,6 +141,7 @@ class Similarities(Answers):
         attributes: tuple[Pole, Pole],
         *,
         across: str | None = None,
+        given: str | Sequence[str] | None = None,
         language: str | None = None,
         at: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
@@ -149,6 +153,8 @@ class Similarities(Answers):
             targets: Two sets of words, such as occupations.
             attributes: Two sets of words, such as words for women and for men.
             across: A column of the text: test whether the association differs between its values.
+            given: Columns to compare like with like, with `across`: documents are weighted so that all values have the
+                same mix of them.
             language: The language, if there are several.
             at: Values of columns that the vectors vary by; without any, all slices.
 
@@ -159,7 +165,9 @@ class Similarities(Answers):
         Example:
             fitted.association((["career", "office"], ["home", "family"]), (["he", "man"], ["she", "woman"]))
         """
-        answer: pd.DataFrame = self.inference(language=language).association(targets, attributes, across=across, at=at)
+        answer: pd.DataFrame = self.inference(language=language).association(
+            targets, attributes, across=across, given=given, at=at
+        )
         return answer
 
     @explain_keywords
@@ -169,6 +177,7 @@ class Similarities(Answers):
         axis: tuple[Pole, Pole],
         *,
         across: str | None = None,
+        given: str | Sequence[str] | None = None,
         language: str | None = None,
         at: Mapping[str, Any] | None = None,
         test: bool = True,
@@ -181,6 +190,8 @@ class Similarities(Answers):
             words: A word, or several.
             axis: The two poles, each a word or several. Words that are rare in a slice are no part of a pole there.
             across: A column of the text: test whether positions differ between its values.
+            given: Columns to compare like with like, with `across`: documents are weighted so that all values have the
+                same mix of them.
             language: The language, if there are several.
             at: Values of columns that the vectors vary by; without any, all slices.
             test: False for the fitted vectors alone.
@@ -193,7 +204,9 @@ class Similarities(Answers):
             fitted.project(["opera", "boxing"], axis=(["rich", "wealthy"], ["poor"]))
             fitted.project("tax", axis=("good", "bad"), across="party")
         """
-        answer: pd.DataFrame = self.inference(language=language).project(words, axis, across=across, at=at, test=test)
+        answer: pd.DataFrame = self.inference(language=language).project(
+            words, axis, across=across, given=given, at=at, test=test
+        )
         return answer
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -243,6 +244,22 @@ class Tokens:
         """The number that each of `values(column)` is; None if they are neither numbers nor periods of time."""
         declared = column in self.settings.get("numbers", [])
         return numbers_of(self.values(column), periods=not declared)
+
+    def with_column(self, name: str, codes: NDArray[np.int32], values: Sequence[str]) -> Tokens:
+        """The same text with another metadata column, which is not stored.
+
+        Args:
+            name: The name of the column.
+            codes: (M) The value of each document, as an index into `values`.
+            values: The values.
+
+        Returns:
+            The tokens with that column.
+        """
+        added = copy(self)
+        added.columns = (*self.columns, name)
+        added._codes, added._values = {**self._codes, name: codes}, {**self._values, name: list(values)}
+        return added
 
     def _check(self, column: str) -> str:
         if column not in self._values:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from laplex.runtime.display import bar
 from laplex.text.ingest import spans
 from laplex.text.tokens import Tokens
 
+TOPIC = "topic"  # the column that tests know, also if the text has none
+DEFAULT_COUNT = 20
 MIN_COUNT = 20  # of a word that tells topics apart
 MAX_SHARE = 0.5  # of the documents that have such a word
 SAMPLE_DOCUMENTS = 20_000
@@ -87,6 +90,28 @@ def document_topics(tokens: Tokens, count: int, seed: int = 1, quiet: bool = Fal
             named = clusters.names(names)
             names += [named[cluster] for cluster in occurring]
     return Topics(code, names)
+
+
+_KEPT: WeakKeyDictionary[Tokens, Tokens] = WeakKeyDictionary()  # with topics, so that these are found once
+
+
+def with_topics(tokens: Tokens, *, quiet: bool = False) -> Tokens:
+    """The same text with a column "topic" of 20 topics, if it has none; they are kept while the text is in memory.
+
+    Args:
+        tokens: The tokens of a corpus.
+        quiet: Show no progress.
+
+    Returns:
+        The tokens with that column.
+
+    Example:
+        with_topics(lx.Tokens.of(lx.demo())).values("topic")
+    """
+    if TOPIC not in tokens.columns and tokens not in _KEPT:
+        found = document_topics(tokens, DEFAULT_COUNT, quiet=quiet)
+        _KEPT[tokens] = tokens.with_column(TOPIC, found.code, found.names)
+    return _KEPT.get(tokens, tokens)
 
 
 class _WordSpace:
