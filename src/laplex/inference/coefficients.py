@@ -135,7 +135,8 @@ def control(
 ) -> tuple[Units, list[CoefficientQuestion]]:
     """Comparisons with other columns controlled for, and the units by value and cell of these columns."""
     check_given(given, column, unit)
-    design = Covariates(tokens, units.documents).controls(given)
+    covariates = Covariates(tokens, units.documents)
+    design = Design.of(covariates, covariates.formula(given))
     label, cluster = (np.repeat(values, np.diff(units.start)) for values in (units.label, units.cluster))
     cells, combined = np.unique(label * len(design.matrix) + design.cell, return_inverse=True)
     joined = Units.group(units.documents, cluster, combined.reshape(-1), [str(cell) for cell in cells])

@@ -166,16 +166,16 @@ class Covariates:
         present = np.unique(self.tokens.codes(name)[self.documents])
         return self.tokens.number_values(name) is None or len(present) <= MAX_STRATA
 
-    def controls(self, given: Sequence[str]) -> Design:
-        """The design of columns that are controlled for, or of a formula of them.
+    def formula(self, given: Sequence[str]) -> str:
+        """A formula of columns that are controlled for, if they are not one already.
 
         Documents are compared within the levels of factors and within each value of numbers that have few, and along a
         spline of numbers that have many.
         """
         if len(given) == 1 and given[0].strip().startswith("~"):
-            return Design.of(self, given[0])
+            return given[0]
         parts = [f"C(`{name}`)" if self.is_stratified(name) else f"s(`{name}`)" for name in dict.fromkeys(given)]
-        return Design.of(self, "~ " + " + ".join(parts))
+        return "~ " + " + ".join(parts)
 
     def spline(self, x: Any, df: int = SPLINE_COLUMNS) -> Any:
         """A natural cubic spline with `df` columns, centered."""

@@ -22,6 +22,7 @@ from laplex.inference.comparisons import Comparison, comparisons, default_agains
 from laplex.inference.contexts import pooled
 from laplex.inference.cosines import CosineQuestions, Given, columns_given
 from laplex.inference.design import formula_of
+from laplex.inference.effects import effect_along
 from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COLUMNS, Findings, Question, holds
 from laplex.inference.regression import REGRESSION_COLUMNS, regression
@@ -260,6 +261,26 @@ class Inference(CosineQuestions):
         return explain(
             self.fitted, word, column, self, values=values, given=columns_given(given), at=at or {}, passages=passages
         )
+
+    @explain_keywords
+    def effect(
+        self, word: str, along: str, *, given: Given = None, at: Mapping[str, Any] | None = None
+    ) -> pd.DataFrame:
+        """Where a word stands at each value of a number; see `Embeddings.effect`.
+
+        Args:
+            word: The word.
+            along: A column of numbers or times.
+            given: Columns that are controlled for.
+            at: Values of other columns, to which the text is restricted.
+
+        Returns:
+            A row for each value, or each of 24 bins of many values.
+
+        Example:
+            fitted.inference(unit="president").effect("war", "year", given="party")
+        """
+        return effect_along(self.fitted, word, along, self, columns_given(given), check_slice(at))
 
     @explain_keywords
     def passages(self, word: str, *, at: Mapping[str, Any] | None = None, top: int = 10) -> pd.DataFrame:

@@ -180,9 +180,7 @@ class _Jackknife:
         self.clusters = min(len(names), most)
         slices, is_read = fitted.rows.slices, tokens.languages == language
         stratum, weight = (np.zeros_like(group), np.ones((len(slices), 1))) if strata is None else strata
-        if strata is not None and len(slices) > len(
-            weight
-        ):  # documents that are not compared have a slice of their own
+        if len(slices) > len(weight):  # documents that are not compared have a slice of their own
             weight = np.concatenate([weight, np.ones((len(slices) - len(weight), weight.shape[1]))])
         number = weight.shape[1]
         cell = (slices.of_document.astype(np.int64) * self.clusters + group) * number + np.maximum(stratum, 0)

@@ -265,6 +265,19 @@ class PartialScores:
         information = self._moments[1][:, 0]
         return np.asarray(np.concatenate([information[:, :1], information[:, list(others)]], 1))
 
+    def partial_contributions(self, tested: Sequence[int], weights: Floats) -> tuple[Floats, Floats]:
+        """(C, t, D) Contributions to u without what the other columns explain, and (C, t, t) to G, of clusters."""
+        others = [k for k in range(self.matrix.shape[1]) if k not in tested]
+        if self.single:
+            slopes = (self.inverse @ (self.x.T @ self.influence))[others]
+            values = self.influence - self.information[:, None] * (self.x[:, others] @ slopes)
+            q = self.x @ weights
+            return self.contract(values, weights), self.information[:, None, None] * q[:, :, None] * q[:, None]
+        moments, information = self._moments
+        slopes = (self.inverse @ moments.sum(0))[others]
+        values = moments - information[:, :, others] @ slopes
+        return self.contract(values, weights), np.asarray(weights.T @ information @ weights)
+
     def null_leverage(self, weights: Floats, others: Sequence[int]) -> Floats:
         """(C) The share of the noise of a cluster's contribution that the regression on the other columns takes out."""
         inverse = pseudo_inverse(self.gram[np.ix_(others, others)])

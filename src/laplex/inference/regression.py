@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from laplex.inference.coefficients import CoefficientQuestion, formula_questions
 from laplex.inference.design import Covariates, Design
 from laplex.inference.findings import COLUMNS
-from laplex.inference.units import Options, Units, check_unit, documents_at
+from laplex.inference.units import Options, Units, check_unit, design_units, documents_at
 from laplex.text.tokens import Tokens
 
 REGRESSION_COLUMNS = [
@@ -35,6 +33,5 @@ def regression(
     options = options.with_unit(tokens, columns)
     for column in columns:
         check_unit(options.unit, column)
-    clusters = documents if options.unit is None else tokens.codes(options.unit)[documents].astype(np.int64)
-    units = Units.group(documents, clusters, design.cell, [str(cell) for cell in range(len(design.matrix))])
+    units = design_units(tokens, documents, design.cell, len(design.matrix), options.unit)
     return options, units, formula_questions(design, units, tokens, options.unit)

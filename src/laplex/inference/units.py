@@ -158,6 +158,12 @@ def tokens_for(fitted: Embeddings, options: Options, named: Iterable[str]) -> To
     return tokens
 
 
+def design_units(tokens: Tokens, documents: Ints, cell: Ints, cells: int, unit: str | None) -> Units:
+    """The units of documents whose labels are the cells of a design matrix."""
+    clusters = documents if unit is None else tokens.codes(unit)[documents].astype(np.int64)
+    return Units.group(documents, clusters, cell, [str(number) for number in range(cells)])
+
+
 def check_given(given: Sequence[str], column: str, unit: str | None) -> None:
     """Raise if what is controlled for is what is compared, or who was sampled."""
     for taken, why in ((column, "is what is compared"), (unit, "is the unit")):

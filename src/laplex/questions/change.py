@@ -66,6 +66,37 @@ class Changes(Answers):
         return answer
 
     @explain_keywords
+    def effect(
+        self,
+        word: str,
+        along: str,
+        *,
+        given: str | Sequence[str] | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """Where a word stands at each value of a number or time, on the line along which it moves most, with a band.
+
+        The word's vectors follow a smooth curve. The line is found in one half of the units and used for the other, so
+        that noise does not look like movement: of a word that does not move, all positions are near zero.
+
+        Args:
+            word: The word.
+            along: A column of numbers or times of the text, which the vectors need not vary by.
+            given: Columns to compare like with like, as in `contrast`.
+            at: Values of other columns, to which the text is restricted.
+
+        Returns:
+            A row for each value (of more than 64 values, for each of 24 bins): word, the value, estimate (in the units
+            of `contrast`, from the mean over the word's text, rising from the first value to the last), lower, upper,
+            uses and units.
+
+        Example:
+            lx.plots.lines(fitted.effect("war", "year", given="party"))
+        """
+        answer: pd.DataFrame = self.inference().effect(word, along, given=given, at=at)
+        return answer
+
+    @explain_keywords
     def trajectory(
         self,
         word: str,
