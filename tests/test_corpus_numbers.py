@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import laplex as lx
@@ -67,6 +67,7 @@ def test_every_format_gives_the_same_numbers(write):
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+@example([5e-324, -0.0, 1.7976931348623157e308, 0.1 + 0.2, 2.0**63])
 def test_no_number_is_lost(values):
     assert tokens_of(values, numbers=["age"]).numbers("age").tolist() == values
 

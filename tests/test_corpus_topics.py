@@ -11,8 +11,6 @@ import pytest
 from scipy import sparse
 
 import laplex as lx
-from laplex.runtime import distributed
-from laplex.text import corpus as corpus_module
 from laplex.text import topics
 from laplex.text.topics import document_topics
 
@@ -200,7 +198,7 @@ def test_a_row_that_came_later_has_no_topic(write):
 # Bad input
 
 
-def test_wrong_arguments(monkeypatch):
+def test_wrong_arguments():
     corpus = lx.read(rows_of(), metadata=["theme"])
     with pytest.raises(lx.InputError, match="count=1 must be a whole number from 2"):
         corpus.topics(1, quiet=True)
@@ -210,10 +208,3 @@ def test_wrong_arguments(monkeypatch):
         corpus.topics(301, quiet=True)
     with pytest.raises(lx.InputError, match=r'only 0 documents of "en" have words'):
         lx.read([{"text": "a b b b b b"}], language="en").topics(2, quiet=True)
-
-    class Two(distributed.Communicator):
-        size = 2
-
-    monkeypatch.setattr(corpus_module, "communicator", Two)
-    with pytest.raises(lx.InputError, match="topics are found in one process"):
-        corpus.topics(2)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex.text.periods import in_order, positions
+from laplex.text.periods import have_order, in_order, positions
 
 STEPS = {"1y": 366, "2y": 731, "10y": 3653, "6m": 184, "5m": 153, "1m": 31, "2w": 14, "30d": 30, "1d": 1}
 
@@ -130,6 +130,16 @@ def test_values_are_in_the_order_of_numbers_or_of_the_alphabet():
     assert in_order(["10", "9", "1.5", "-2"]) == ["-2", "1.5", "9", "10"]
     assert in_order(["b", "10", "9"]) == ["10", "9", "b"]
     assert in_order(["2", "nan", "1"]) == in_order(["nan", "1", "2"]) == ["1", "2", "nan"]
+
+
+def test_ranges_of_numbers_have_an_order_and_a_place():
+    ranges = ["-5 to 0", "0.5", "2 to 9", "10 to 20"]
+    assert in_order(reversed(ranges)) == ranges
+    assert have_order(ranges)
+    assert positions(ranges).tolist() == [-2.5, 0.5, 5.5, 15.0]
+    assert in_order(["9 to 2", "10 to 20"]) == ["10 to 20", "9 to 2"]  # the first is no range
+    assert not have_order(["here to there"])
+    assert positions(["20 to 10", "30 to 40"]) is None
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,12 @@ def test_a_chain_runs_by_the_size_of_numbers():
     assert {(one[2], two[2]) for one, two in found} == {(("9",), ("10",)), (("10",), ("100",))}
 
 
+def test_a_chain_by_gap_goes_by_the_middles_of_ranges():
+    chain = lx.Chain("age", 3.0, by_gap=True)
+    assert chain._gap("10 to 20", "21 to 25") == 8.0
+    assert chain._gap("2010-01", "2011-01") == pytest.approx(1.0)
+
+
 def test_a_chain_by_gap_needs_numbers():
     where = small.layout([text("a b", year=year) for year in ("spring", "summer")], ["year"])
     with pytest.raises(lx.InputError, match='needs numbers in "year", not "spring" and "summer"'):

@@ -195,6 +195,15 @@ def test_ranks_that_see_different_files(folder, tmp_path):
     assert "differs between rank 0 and rank 1" in done.stderr
 
 
+def test_topics_are_not_found_by_parts_of_the_text(tmp_path):
+    script = tmp_path / "topics.py"
+    script.write_text("import laplex as lx\nlx.demo().topics(5)\n")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    done = subprocess.run(torchrun, capture_output=True, text=True, env=environment(tmp_path), check=False)
+    assert done.returncode != 0
+    assert "topics are found in one process" in done.stderr
+
+
 def test_ranks_that_have_just_communicated_end_without_being_aborted(tmp_path):
     """A thread of the process group that is still at work when Python ends aborts more than half of such runs."""
     script = tmp_path / "exchange.py"

@@ -23,7 +23,7 @@ from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.testing import GroupTest
 from laplex.inference.units import Floats, Ints, Units
 from laplex.questions.change import ordered_column
-from laplex.text.periods import positions
+from laplex.text.periods import positions, span_name
 from laplex.text.tokens import Tokens
 
 REST, PAIRS, JOINT = "rest", "pairs", "joint"  # what values can be compared with, beside a value
@@ -150,8 +150,7 @@ def two_sides(
             raise InputError(f'"{column}" has {len(known)} values: name one or two of {quote(known, 12)} by values=')
         early = line < (line[0] + line[-1]) / 2
         halves = [np.flatnonzero(early), np.flatnonzero(~early)]
-        ends = [(known[half[0]], known[half[-1]]) for half in halves]
-        names = [one if one == two else f"{one} to {two}" for one, two in ends]
+        names = [span_name(known[half[0]], known[half[-1]]) for half in halves]
         sides = [[present[i] for i in half] for half in halves]
         return (names[0], names[1]), (sides[0], sides[1])
     chosen = known if values is None else [str(value) for value in ([values] if isinstance(values, str) else values)]

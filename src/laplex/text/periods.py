@@ -81,6 +81,19 @@ def is_number(value: str) -> bool:
     return _range(value) is not None
 
 
+def span_name(first: str, last: str) -> str:
+    """The name of all values of an ordered column from one to another.
+
+    >>> span_name("1781", "1861"), span_name("18 to 34", "35 to 49"), span_name("low", "low")
+    ('1781 to 1861', '18 to 49', 'low')
+    """
+    if first == last:
+        return first
+    if is_number(first) and is_number(last):
+        first, last = first.partition(RANGE)[0], last.rpartition(RANGE)[2]
+    return first + RANGE + last
+
+
 def _parsed(values: Sequence[str], parse: Callable[[str], float | None]) -> NDArray[np.float64] | None:
     """(G) The number of each value, None as soon as one has none."""
     numbers = np.empty(len(values))
@@ -114,7 +127,9 @@ def _range(value: str) -> tuple[float, float] | None:
 def _middle(value: str) -> float | None:
     """A number, or the middle of a range of numbers."""
     ends = _range(value)
-    return None if ends is None else ends[0] / 2 + ends[1] / 2
+    if ends is None or ends[0] == ends[1]:
+        return ends and ends[0]
+    return ends[0] / 2 + ends[1] / 2  # rather than half of the sum, which may be infinite
 
 
 def _year(value: str) -> float | None:

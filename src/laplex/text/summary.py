@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from laplex.text.periods import in_order
+from laplex.text.periods import in_order, span_name
 
 MAX_VALUES_SHOWN = 12  # of a column
 
@@ -44,7 +44,7 @@ class Summary:
 def _value_counts(counts: Mapping[str | None, int]) -> str:
     known = in_order(value for value in counts if value is not None)
     if len(known) > MAX_VALUES_SHOWN:
-        shown = [f"{len(known):,} values, {known[0]} to {known[-1]}"]
+        shown = [f"{len(known):,} values, {span_name(known[0], known[-1])}"]
     else:
         shown = [f"{value} ({counts[value]:,})" for value in known]
     return ", ".join(shown + ([f"missing ({counts[None]:,})"] if counts.get(None) else []))
