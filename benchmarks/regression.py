@@ -2,9 +2,9 @@
 
     python benchmarks/regression.py --data DATA [--corpora senate europarl sotu] [--labellings 20] [--record]
 
-Documents are in cells by sampling unit, time, topic and length, each of which is divided by chance into two parts. Labels
-are made by chance, by unit or by part of a cell, so that they mean nothing, but some follow the time, the topic, the
-length of documents or who writes most, which do. Words are tested without controls (plain) and given what the label
+Documents are in cells by sampling unit, time, topic and length, each of which is divided by chance into two parts.
+Labels are made by chance, by unit or by part of a cell, so that they mean nothing, but some follow the time, the topic,
+the length of documents or who writes most, which do. Words are tested without controls (plain) and given what the label
 follows.
 """
 
@@ -163,7 +163,8 @@ def questions(cells: Cells, seed: int) -> Iterator[Question]:
 
 def rejections(cells: Cells, labellings: int) -> pd.DataFrame:
     """Shares of small p-values, by kind of labels and by what is given."""
-    text, found = cells.text, {}
+    text = cells.text
+    found: dict[tuple[str, str, str], list[list[float]]] = {}
     enough = text.cluster_counts() >= LEAST_UNITS
     tests: list[tuple[str, str, PartialTest]] = []
     for seed in range(labellings):

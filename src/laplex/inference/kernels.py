@@ -271,8 +271,10 @@ def cell_sums(lanes, contexts, start, sigma, sums, weights):
 
 
 @fast
-def cluster_moments(x, start, weights, values, squares, products):
-    """By cluster, whose rows begin at `start`: Σ w x xᵀ (2, C, K, K) of two weights, and Σ x ⊗ value (C, K, 2D)."""
+def cluster_moments(x, start, weights, score, rate, background, squares, plain, around):
+    """By cluster, whose rows begin at `start`: Σ w x xᵀ (2, C, K, K) of two weights, and of s − r B and r B, with rates
+    r (m), Σ x ⊗ value (C, K, D).
+    """
     for c in range(len(start) - 1):
         for i in range(start[c], start[c + 1]):
             for k in range(x.shape[1]):
@@ -281,8 +283,10 @@ def cluster_moments(x, start, weights, values, squares, products):
                         both = x[i, k] * x[i, j]
                         squares[0, c, k, j] += weights[0, i] * both
                         squares[1, c, k, j] += weights[1, i] * both
-                    for d in range(values.shape[1]):
-                        products[c, k, d] += x[i, k] * values[i, d]
+                    scaled = x[i, k] * rate[i]
+                    for d in range(score.shape[1]):
+                        plain[c, k, d] += x[i, k] * score[i, d] - scaled * background[i, d]
+                        around[c, k, d] += scaled * background[i, d]
 
 
 @fast

@@ -137,21 +137,36 @@ class PartialScores:
     @cached_property
     def leverage(self) -> Floats:
         """(C) How much of the regression a cluster decides: tr(gram⁻¹ Σ v x xᵀ), at most 0.95."""
-        by_cell = np.einsum("gk,kl,gl->g", self.matrix, self.inverse, self.matrix)
+        by_cell = ((self.matrix @ self.inverse) * self.matrix).sum(1)
         of_rows = self.information * by_cell[self.cell]
         return np.clip(np.add.reduceat(of_rows, self.start[:-1]), 0.0, MAX_LEVERAGE)
 
     @cached_property
+    def _sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """(C, K, K) Σ v x xᵀ and Σ (τ − v) x xᵀ, and (C, K, D) Σ x ⊗ (s − r B) and Σ x ⊗ r B, of clusters."""
+        clusters, columns, size = self.clusters, self.matrix.shape[1], self.score.shape[1]
+        squares = np.zeros((2, clusters, columns, columns))
+        plain, around = np.zeros((2, clusters, columns, size))
+        weights = np.stack([self.information, self.tau - self.information])
+        rows = self.x, self.start, weights, self.score, self.rate, self.background
+        kernels.cluster_moments(*rows, squares, plain, around)
+        return squares[0], squares[1], plain, around
+
+    @cached_property
     def background_slopes(self) -> Floats:
         """(K, D) H, from all rows."""
-        return np.asarray(self.inverse @ (self.x.T @ (self.rate[:, None] * self.background)))
+        around = self.x.T @ (self.rate[:, None] * self.background) if self.single else self._sums[3].sum(0)
+        return np.asarray(self.inverse @ around)
 
     @cached_property
     def total(self) -> Floats:
         """(K, D) Σ x ⊗ e with h̃ from all rows."""
-        plain = self.score - self.rate[:, None] * self.background
-        excess = np.bincount(self.cell, self.tau - self.information, len(self.matrix))
-        return np.asarray(self.x.T @ plain - (self.matrix * excess[:, None]).T @ (self.matrix @ self.background_slopes))
+        if not self.single:
+            _, excess, plain, _ = self._sums
+            return np.asarray(plain.sum(0) - excess.sum(0) @ self.background_slopes)
+        plain = self.x.T @ (self.score - self.rate[:, None] * self.background)
+        by_cell = np.bincount(self.cell, self.tau - self.information, len(self.matrix))
+        return np.asarray(plain - (self.matrix * by_cell[:, None]).T @ (self.matrix @ self.background_slopes))
 
     @cached_property
     def influence(self) -> Floats:
@@ -169,16 +184,10 @@ class PartialScores:
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
         """(C, K, D) Σ x ⊗ e and (C, K, K) Σ v x xᵀ of clusters, h̃ from the other clusters."""
-        clusters, columns, size = self.clusters, self.matrix.shape[1], self.score.shape[1]
-        around = self.rate[:, None] * self.background
-        values = np.concatenate([self.score - around, around], 1)
-        squares, products = np.zeros((2, clusters, columns, columns)), np.zeros((clusters, columns, 2 * size))
-        weights = np.stack([self.information, self.tau - self.information])
-        kernels.cluster_moments(self.x, self.start, weights, values, squares, products)
-        information, excess = squares
-        others = self._without(information, products[:, :, size:])
+        information, excess, plain, around = self._sums
+        others = self._without(information, around)
         others[self.leverage >= MAX_LEVERAGE] = self.background_slopes
-        return products[:, :, :size] - excess @ others, information
+        return plain - excess @ others, information
 
     def _without(self, information: Floats, sums: Floats) -> Floats:
         """(C, K, D) The regression without each cluster, from the sums of clusters."""
@@ -283,7 +292,7 @@ class PartialScores:
         inverse = pseudo_inverse(self.gram[np.ix_(others, others)])
         if self.single:
             z = self.matrix[:, list(others)]
-            shares = self.information * np.einsum("gk,kl,gl->g", z, inverse, z)[self.cell]
+            shares = self.information * ((z @ inverse) * z).sum(1)[self.cell]
         else:
             along = weights.T @ self._moments[1]
             total = np.trace(along @ weights, axis1=1, axis2=2)
