@@ -3,9 +3,9 @@
     python benchmarks/regression_power.py --data DATA [--runs 2] [--record]
 
 Press releases of the Senate by senator, as in `calibration.py`. Labels are given to senators by chance. In the text of
-one label, a share of the occurrences of two words of a band is swapped; or the share rises with a number of the senator,
-from zero to twice the share. Words are tested without controls, and given the quarter and the topic, which have nothing
-to do with the labels.
+one label, a share of the occurrences of two words of a band is swapped; or the share rises with a number of the
+senator, from zero to twice the share. Words are tested without controls, and given the quarter and the topic, which
+have nothing to do with the labels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from planted import by_band, changed
 from results import record
 from trial import BANDS, SOURCES, Trial, begin, fit, read, show
 
-import laplex as lx
 from laplex.text.topics import document_topics
 
 TEXT = """Labels, or numbers, are given to senators by chance; a share of the occurrences of two words of a band is
