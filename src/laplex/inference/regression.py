@@ -32,7 +32,7 @@ def regression(
     language: int,
     at: Mapping[str, Any],
 ) -> tuple[Options, Units, list[CoefficientQuestion]]:
-    """The options with the unit in force, the units, and a question for each coefficient of (some terms of) a formula."""
+    """The options with the unit in force, the units, and a question for every coefficient of the terms of a formula."""
     documents = documents_at(tokens, language, at)
     design = Design.of(Covariates(tokens, documents), formula)
     columns = list(map(str, design.cells))
