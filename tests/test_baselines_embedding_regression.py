@@ -244,6 +244,7 @@ def test_vectors_with_slices_or_without_text_are_refused(fitted, x):
     sliced = lx.fit(model, corpus, min_count=1, epochs=1, threads=1, holdout=0.0, quiet=True, tests=False)
     with pytest.raises(lx.InputError, match=r"2 slices.*lx\.inference\.pooled\(fitted\)"):
         ask(sliced, "w1", x)
+    assert ask(lx.inference.pooled(sliced, quiet=True), "w1", x)["p"].notna().all()
     elsewhere = lx.Embeddings.of(fitted.rows.vocabularies, [fitted.matrix()])
     with pytest.raises(lx.InputError, match="not fitted here"):
         ask(elsewhere, "w1", x)

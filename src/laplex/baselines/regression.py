@@ -143,7 +143,7 @@ def _check_covariates(x: pd.DataFrame, tokens: Tokens) -> tuple[list[str], Float
     values = x.to_numpy(np.float64, na_value=np.nan)
     for name, column in zip(terms, values.T, strict=True):
         if not np.isfinite(column).all():
-            raise InputError(f'column "{name}" of x has values that are missing or infinite: leave these documents out')
+            raise InputError(f'column "{name}" of x has values that are missing or infinite: every document needs one')
         if column.min() == column.max():
             raise InputError(f'column "{name}" of x is {column[0]:g} in all documents: leave it out')
     if len(terms) >= tokens.documents or np.linalg.matrix_rank(_standardized(values)[0]) < len(terms):
@@ -156,8 +156,8 @@ def _units(tokens: Tokens, unit: str, covariates: Floats) -> Ints:
     if unit == DOCUMENTS:
         return np.arange(tokens.documents)
     group = tokens.codes(unit).astype(np.int64)
-    first = np.unique(group, return_index=True, return_inverse=True)[1:]
-    differs = (covariates != covariates[first[0][first[1]]]).any(1)
+    _, first, place = np.unique(group, return_index=True, return_inverse=True)
+    differs = (covariates != covariates[first[place]]).any(1)
     if differs.any():
         value = tokens.values(unit)[group[differs.argmax()]]
         raise InputError(
