@@ -251,7 +251,11 @@ def main() -> None:
             print(f"({time.monotonic() - started:.0f} s)", flush=True)
     if arguments.record:
         frame = pd.concat(tables)
-        record("Level given other columns", TEXT, [frame[["corpus", *frame.columns[:-1]]]])
+        frame = frame[["corpus", *frame.columns[:-1]]]
+        passages = frame["corpus"] == PASSAGES
+        for title, mine in (("Level given other columns", ~passages), ("Level by passage given the year", passages)):
+            if mine.any():
+                record(title, TEXT, [frame[mine]])
 
 
 if __name__ == "__main__":
