@@ -21,10 +21,10 @@ from laplex.inference.coefficients import control
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
 from laplex.inference.cosines import CosineQuestions, Given, columns_given
-from laplex.inference.design import formula_of
 from laplex.inference.effects import effect_along
 from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COLUMNS, Findings, Question, holds
+from laplex.inference.formulas import formula_of
 from laplex.inference.regression import REGRESSION_COLUMNS, regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
