@@ -11,6 +11,7 @@ import laplex as lx
 from laplex.cli.app import Csv, Plot, answer_findings, command, show, show_frame, write_csv
 from laplex.cli.options import (
     Column,
+    Given,
     Language,
     SavedModel,
     Slice,
@@ -37,6 +38,7 @@ def contrast(
     against: Annotated[
         str | None, Option(help="What values are compared with: rest, pairs, joint, or a value.")
     ] = None,
+    given: Given = None,
     test: Test = True,
     top: Top = 15,
     csv: Csv = None,
@@ -45,7 +47,8 @@ def contrast(
 ) -> None:
     """Show the words that are used differently at the values of a column: how much, how surely, and with what words."""
     inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.contrast(column, word, values=value, against=against, at=only_columns(slice), test=test)
+    comparison = {"values": value, "against": against, "given": given}
+    frame = inference.contrast(column, word, **comparison, at=only_columns(slice), test=test)
     answer_findings(frame, top, csv, plot, lx.plots.bars)
 
 
@@ -60,6 +63,7 @@ def distance(
     *,
     across: Annotated[str, Option(help="The column whose values are compared.")],
     along: Annotated[str | None, Option(help="A column, such as the period, to show the distance along.")] = None,
+    given: Given = None,
     test: Test = True,
     csv: Csv = None,
     plot: Plot = None,
@@ -68,7 +72,7 @@ def distance(
     """Show how different words are between the values of a column, also through time."""
     chosen, at = split_options(words)
     inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.distance(chosen, across, along, at=at, test=test)
+    frame = inference.distance(chosen, across, along, given=given, at=at, test=test)
     answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
 
 
@@ -79,6 +83,7 @@ def drift(
     slice: Slice = None,
     *,
     word: Word = None,
+    given: Given = None,
     test: Test = True,
     top: Top = 15,
     csv: Csv = None,
@@ -87,7 +92,7 @@ def drift(
 ) -> None:
     """Show the words whose use changes along an ordered column: how far, how surely, and from what to what."""
     inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.drift(column, word, at=only_columns(slice), test=test)
+    frame = inference.drift(column, word, given=given, at=only_columns(slice), test=test)
     answer_findings(frame, top, csv, plot, lx.plots.bars)
 
 
@@ -95,10 +100,14 @@ def drift(
 def explain(
     model: SavedModel,
     word: Annotated[str, Argument(help="The word to explain.")],
-    column: Annotated[str, Argument(help="The column whose values are compared.")],
+    column: Annotated[
+        str,
+        Argument(help='The column whose values are compared, or a term "party:year" with --given "~ party + year".'),
+    ],
     slice: Slice = None,
     *,
     value: Value = None,
+    given: Given = None,
     top: Annotated[int, Option(help="The number of context words to show.")] = 15,
     passages: Annotated[int, Option(help="The number of passages to show for each group.")] = 3,
     csv: Csv = None,
@@ -106,7 +115,7 @@ def explain(
 ) -> None:
     """Show which context words and passages make a word differ between two groups."""
     inference = lx.load(model).inference(**inference_options(**shared))
-    found = inference.explain(word, column, values=value, at=only_columns(slice), passages=passages)
+    found = inference.explain(word, column, values=value, given=given, at=only_columns(slice), passages=passages)
     show_frame(found.context.head(top))
     show_passages(found.passages)
     if csv is not None:

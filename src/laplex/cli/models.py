@@ -16,6 +16,7 @@ import laplex as lx
 from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame, write_csv
 from laplex.cli.options import (
     Across,
+    Given,
     Intervals,
     Language,
     SavedModel,
@@ -60,6 +61,7 @@ def similarity(
     words: Words,
     *,
     across: Across = None,
+    given: Given = None,
     test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
@@ -70,7 +72,7 @@ def similarity(
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
     inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.similarity(chosen[0], chosen[1], across=across, at=at, test=test)
+    frame = inference.similarity(chosen[0], chosen[1], across=across, given=given, at=at, test=test)
     answer(frame, csv, plot, lx.plots.lines if across is None else lx.plots.bars)
 
 
@@ -87,14 +89,15 @@ def association(
     targets: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
     attributes: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
     across: Across = None,
+    given: Given = None,
     csv: Csv = None,
     plot: Plot = None,
     **shared: Any,
 ) -> None:
     """Show how much more one set of words is associated with an attribute than another set is (WEAT)."""
     inference = lx.load(model).inference(**inference_options(**shared))
-    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in given) for given in (targets, attributes)]
-    frame = inference.association(*sets, across=across, at=only_columns(slice))
+    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in both) for both in (targets, attributes)]
+    frame = inference.association(*sets, across=across, given=given, at=only_columns(slice))
     answer(frame, csv, plot, lx.plots.bars)
 
 
@@ -132,6 +135,7 @@ def project(
     plus: Annotated[list[str], Option(help="A word of the positive pole; may be repeated.")],
     minus: Annotated[list[str], Option(help="A word of the negative pole; may be repeated.")],
     across: Across = None,
+    given: Given = None,
     test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
@@ -141,7 +145,7 @@ def project(
     chosen, at = split_options(words)
     fitted = lx.load(model)
     inference = fitted.inference(**inference_options(**shared))
-    frame = inference.project(chosen, (plus, minus), across=across, at=at, test=test)
+    frame = inference.project(chosen, (plus, minus), across=across, given=given, at=at, test=test)
     through_time = across is None and any(map(fitted.ordered, fitted.columns))
     answer(frame, csv, plot, lx.plots.lines if through_time else lx.plots.bars)
 

@@ -26,6 +26,13 @@ Word = Annotated[list[str] | None, Option(help="A word to show instead of all; m
 Test = Annotated[bool, Option("--test/--no-test", help="Test, or show only the bare distances of the vectors.")]
 Intervals = Annotated[bool, Option("--test/--no-test", help="Add intervals, or show the fitted vectors alone.")]
 Across = Annotated[str | None, Option(help="A column: test the differences between its values.")]
+Given = Annotated[
+    list[str] | None,
+    Option(
+        metavar="COLUMN",
+        help='A column to compare like with like, such as year; may be repeated, or one formula "~ year * chamber".',
+    ),
+]
 Value = Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")]
 
 OLD_OPTIONS = {  # of earlier versions, and what to write instead
@@ -65,9 +72,12 @@ def inference_options(
 
 
 def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """Separate words from the values of columns: ["health", "--party", "D", "--period=2010"]."""
+    """Separate words from the values of columns: ["health", "--party", "D", "--period=2010"].
+
+    A column that is named several times has a list of values.
+    """
     words: list[str] = []
-    where: dict[str, Any] = {}
+    where: dict[str, list[str]] = {}
     remaining = iter(arguments)
     for argument in remaining:
         if not argument.startswith("--"):
@@ -79,8 +89,8 @@ def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
             raise InputError(f"--{column} is no longer an option: {OLD_OPTIONS[column]}")
         if not column or following is None:
             raise InputError(f"{argument} has no value: write {argument} VALUE")
-        where[column] = following
-    return words, where
+        where.setdefault(column, []).append(following)
+    return words, {column: values[0] if len(values) == 1 else values for column, values in where.items()}
 
 
 def only_columns(arguments: list[str] | None) -> dict[str, Any]:
