@@ -8,7 +8,8 @@ import pandas as pd
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, answer_findings, command, show, show_frame, write_csv
+from laplex.cli.app import Csv, Plot, command, show, show_frame, write_csv
+from laplex.cli.findings import answer_findings
 from laplex.cli.options import (
     Column,
     Given,
@@ -94,6 +95,38 @@ def drift(
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.drift(column, word, given=given, at=only_columns(slice), test=test)
     answer_findings(frame, top, csv, plot, lx.plots.bars)
+
+
+@command(
+    'laplex regress speeches.laplex "~ party * year" --term party --unit speaker',
+    column_options=True,
+    shared=inference_options,
+)
+def regress(
+    model: SavedModel,
+    formula: Annotated[
+        str, Argument(help='A formula of columns, in quotes, such as "~ party * year + s(age) + C(chamber)".')
+    ],
+    slice: Slice = None,
+    *,
+    word: Word = None,
+    term: Annotated[
+        list[str] | None, Option(help='A term to show, such as party or "party:year"; may be repeated. Default: all.')
+    ] = None,
+    top: Top = 15,
+    csv: Csv = None,
+    plot: Plot = None,
+    **shared: Any,
+) -> None:
+    """Show how words differ with several columns at once, each given all others.
+
+    The text is restricted by --COLUMN VALUE, which may be repeated: --party D --party R. The chart shows all words by
+    size and evidence, or with --word the coefficients of these words.
+    """
+    inference = lx.load(model).inference(**inference_options(**shared))
+    frame = inference.regress(formula, word, terms=term, at=only_columns(slice))
+    draw = lx.plots.coefficients if word else lx.plots.volcano
+    answer_findings(frame, top, csv, plot, lambda _: draw(frame))
 
 
 @command("laplex explain speeches.laplex war party --value D --value R", column_options=True, shared=inference_options)
