@@ -142,7 +142,7 @@ def test_findings_fit_the_terminal(laplex, model, monkeypatch, width):
         (["regress", "~ party", "--party", "X"], "\"party\" has no value 'X'"),
         (["regress", "~ party", "--color", "red"], '"color"'),
         (["regress", "~ party", "age"], '"age" is one argument too many'),
-        (["regress", "~ party", "--term", "age", "--word", "bank"], "there is no term 'age'"),
+        (["regress", "~ party", "--term", "age", "--word", "bank"], 'has no term "age"'),
         (["regress", "~ party", "--word", "bunk"], '"bunk" is not in the vocabulary'),
         (["contrast", "party", "--given", "agee"], '"agee"'),
         (["contrast", "party", "--given", "party"], "is what is compared"),

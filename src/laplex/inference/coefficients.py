@@ -8,7 +8,7 @@ G cells, K columns, U units, n words.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,13 +82,17 @@ class CoefficientQuestion:
         return UnitWeights(direction, here[label], around[label], sides_of_units(text, self.sides))
 
 
-def formula_questions(design: Design, units: Units, tokens: Tokens, unit: str | None) -> list[CoefficientQuestion]:
-    """A question for every coefficient of a design; `units` have its cells for labels."""
+def formula_questions(
+    design: Design, units: Units, tokens: Tokens, unit: str | None, terms: Collection[str]
+) -> list[CoefficientQuestion]:
+    """A question for every coefficient of some terms of a design; `units` have its cells for labels."""
     levels = [(design.levels(name), columns) for name, columns in design.factors.items()]
     rows = DesignUnits.of(units, design.matrix, levels, tokens, unit)
     scores = SharedScores(design.matrix)
     found = []
     for coefficient in design.coefficients:
+        if coefficient.term not in terms:
+            continue
         _warn_of_dominance(coefficient.term, rows, coefficient.columns, unit)
         sides, several = _sides(design, coefficient)
         found.append(

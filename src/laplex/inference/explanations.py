@@ -167,7 +167,7 @@ def _term(
             f'there is no column "{term}"; the columns read are: {quote(tokens.columns, 30)}. A term such as '
             '"party:year" is explained given the rest of its formula: given="~ party + year"'
         )
-    options, units, questions = regression(tokens, f"~ {others} + {term}", options, language, at)
+    options, units, questions = regression(tokens, f"~ {others} + {term}", None, options, language, at)
     parts = sorted(term.replace(" ", "").split(":"))
     found = [some for some in questions if sorted(some.value.split(":")) == parts and some.has_two_sides]
     chosen = [str(value) for value in ([values] if isinstance(values, str) else values or [])]

@@ -8,7 +8,7 @@ n words.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from laplex.errors import InputError, StorageError, quote
+from laplex.errors import StorageError
 from laplex.inference.coefficients import CoefficientQuestion
 from laplex.inference.comparisons import Comparison
 from laplex.inference.decomposition import Occurrences, decompose, read_occurrences
@@ -106,13 +106,6 @@ class Findings:
         frame["holds"] = holds(frame, options)
         frame = frame.sort_values(["holds", "lower", "estimate", "word"], ascending=[False, False, False, True])
         return frame[columns].reset_index(drop=True)
-
-    def only(self, values: Sequence[str]) -> Findings:
-        """Those of some comparisons, by their "value"."""
-        known = list(dict.fromkeys(self.frame["value"]))
-        if unknown := [value for value in values if value not in known]:
-            raise InputError(f"there is no term {unknown[0]!r}; there are {quote(known, 12)}")
-        return replace(self, frame=self.frame[self.frame["value"].isin(list(values))])
 
     def incomplete(self, words: Sequence[str]) -> list[str]:
         """The words that have no row in some comparison."""

@@ -38,6 +38,7 @@ from laplex.runtime.display import say
 from laplex.text.tokens import Tokens
 
 Words = str | Sequence[str] | None
+WORTH_SAYING_BYTES = 2**30  # of memory that a test takes
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class Inference(CosineQuestions):
         Args:
             formula: A formula such as "~ party * year + s(age) + C(chamber)", or a list of columns.
             words: A word, or several, instead of all that have enough text.
-            terms: The terms to show, if not all; p is adjusted over those that are shown.
+            terms: The terms to test, if not all.
             at: Values of columns, to which the text is restricted.
 
         Returns:
@@ -228,8 +229,9 @@ class Inference(CosineQuestions):
         Example:
             fitted.inference(unit="senator").regress("~ party + year", terms="party")
         """
-        asked = Asked("regress", formula_of(formula), at=_pairs(at))
-        return self._answer(asked, words, terms).rename(columns={"value": "term", "against": "level"})
+        chosen = None if terms is None else tuple(sorted(as_list(terms)))
+        asked = Asked("regress", formula_of(formula), chosen, at=_pairs(at))
+        return self._answer(asked, words).rename(columns={"value": "term", "against": "level"})
 
     @explain_keywords
     def explain(
@@ -354,7 +356,7 @@ class Inference(CosineQuestions):
         order = {name: number for number, name in enumerate(self._names(words))}
         return table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
 
-    def _answer(self, asked: Asked, words: Words, values: str | Sequence[str] | None = None) -> pd.DataFrame:
+    def _answer(self, asked: Asked, words: Words) -> pd.DataFrame:
         check_unit(self.unit, asked.column)
         names = None if words is None else self._names(words)
         found = self._kept(asked)
@@ -365,8 +367,6 @@ class Inference(CosineQuestions):
         elif names is not None and (missing := found.incomplete(names)):
             found = self._with_untested(asked, found, missing)
         warn_of_speakers(asked.column, found.facts.get("decided_by"))
-        if values is not None:
-            found = found.only(as_list(values))
         columns = REGRESSION_COLUMNS if asked.question == "regress" else COLUMNS
         table = found.table(self, words=names, exclude=self.excluded(), columns=columns)
         untested = found.facts["untested"] if names is None else 0
@@ -413,6 +413,9 @@ class Inference(CosineQuestions):
             raise InputError(f"no word occurs {self.min_count} times: lower min_count")
         text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=self.quiet), ids, language, options)
         names = [text.vocabulary.words[i] for i in ids]
+        if text.memory() > WORTH_SAYING_BYTES:
+            sizes = f"{len(ids):,} words by {len(units):,} units"
+            say(f"{sizes}: about {text.memory() / 2**30:.1f} GB of memory", quiet=self.quiet)
         found = Findings.ask(text, names, compared, options, named=words is not None, ignored=self.excluded())
         if options.unit is None and column in tokens.columns:
             found.facts["decided_by"] = next(iter(tokens.determining_columns(column)), None)
@@ -422,7 +425,7 @@ class Inference(CosineQuestions):
         """What is asked of the text: the options with the unit in force, the units, and the questions about them."""
         column, language, at = asked.column, self.fitted.language(self.language), dict(asked.at)
         if asked.question == "regress":
-            return regression(tokens, column, self, language, at)
+            return regression(tokens, column, asked.values, self, language, at)
         options = self.with_unit(tokens, [column])
         units = gather(tokens, column, options.unit, language, at)
         if asked.question == "drift":

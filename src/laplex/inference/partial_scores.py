@@ -304,13 +304,15 @@ class PartialScores:
 class SharedScores:
     """The scores of the word that a thread is at, which all coefficients of one design share."""
 
+    _latest = threading.local()  # of any design, so that a thread keeps the scores of one word at a time
+
     def __init__(self, matrix: Floats, included: Floats | None = None) -> None:
         self.matrix, self.included = matrix, included
-        self._latest = threading.local()
 
     def of(self, table: ScoreTable) -> PartialScores | None:
         """The scores of the word of a table."""
-        if getattr(self._latest, "table", None) is not table:
-            self._latest.table, self._latest.scores = table, PartialScores.of(table, self.matrix, self.included)
-        scores: PartialScores | None = self._latest.scores
+        key, scores = getattr(self._latest, "found", ((None, None), None))
+        if key[0] is not self or key[1] is not table:
+            scores = PartialScores.of(table, self.matrix, self.included)
+            self._latest.found = (self, table), scores
         return scores

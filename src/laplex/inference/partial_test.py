@@ -2,11 +2,11 @@
 
 T is that of `partial_scores.py`. How its distribution under the null hypothesis is found depends on the design:
 
-- Where every cluster has one value of the tested columns, as a senator has one party, what the other columns do not
-  explain of these values is permuted between whole clusters, while the residuals of the scores given the other columns
-  stay where they are (the method of Freedman and Lane, with the roles exchanged so that the amount of text of a cluster
-  stays with its scores). If other columns are factors that do not vary within clusters either, and enough clusters have
-  each combination of their levels, values are permuted among those clusters only.
+- Where every cluster has one value of the tested columns, as a senator has one party, what other columns that hardly
+  vary within clusters do not explain of these values is permuted between whole clusters, while the residuals of the
+  scores given all other columns stay where they are (the method of Freedman and Lane, with the roles exchanged so that
+  the amount of text of a cluster stays with its scores). If some of these columns are factors that do not vary within
+  clusters at all, and enough clusters have each combination of their levels, values are permuted among those only.
 - Where values vary within a cluster, or clusters are many, the signs of the clusters' contributions to u are flipped by
   chance. This assumes that they are symmetric about zero, or many; they need not have the same variance.
 
@@ -29,6 +29,8 @@ from laplex.inference.score_test import quadratic_form_p
 from laplex.inference.scores import ScoreTable
 from laplex.inference.testing import Prepared, WordTest
 from laplex.inference.units import Floats, Ints
+
+MOSTLY_BETWEEN = 0.9  # share of a column's variance between clusters, from which on it explains values of clusters
 
 Singles = NDArray[np.float32]
 
@@ -55,7 +57,12 @@ class ColumnPermutations:
             return cls(np.empty((0, 0)), None, np.zeros(clusters, np.int64), seed)
         text = np.bincount(cluster, size, clusters)
         mean = np.stack([np.bincount(cluster, size * x[:, k], clusters) / text for k in range(x.shape[1])], 1)
-        z, value = mean[:, others], x[first][:, tested]
+        # what varies within clusters is taken out of the scores, and cannot be taken out of the values of clusters
+        spread = [np.cov(values, aweights=weight, ddof=0) for values, weight in ((mean.T, text), (x.T, size))]
+        between = np.divide(
+            np.diag(spread[0]), np.diag(spread[1]), where=np.diag(spread[1]) > 0, out=np.ones(x.shape[1])
+        )
+        z, value = mean[:, [k for k in others if between[k] >= MOSTLY_BETWEEN]], x[first][:, tested]
         weighted = z * text[:, None]
         explained = z @ (pseudo_inverse(weighted.T @ z) @ (weighted.T @ value))
         return cls(explained, value - explained, units.strata(tested), seed)

@@ -7,9 +7,10 @@ of several columns together how different two units typically are by them; all i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from laplex.errors import InputError, quote
 from laplex.inference.coefficients import CoefficientQuestion, formula_questions
 from laplex.inference.design import Covariates, Design
 from laplex.inference.findings import COLUMNS
@@ -24,9 +25,14 @@ REGRESSION_COLUMNS = [
 
 
 def regression(
-    tokens: Tokens, formula: str, options: Options, language: int, at: Mapping[str, Any]
+    tokens: Tokens,
+    formula: str,
+    terms: Sequence[str] | None,
+    options: Options,
+    language: int,
+    at: Mapping[str, Any],
 ) -> tuple[Options, Units, list[CoefficientQuestion]]:
-    """The options with the unit in force, the units, and a question for every coefficient of a formula."""
+    """The options with the unit in force, the units, and a question for every coefficient of the terms of a formula."""
     documents = documents_at(tokens, language, at)
     design = Design.of(Covariates(tokens, documents), formula)
     columns = list(map(str, design.cells))
@@ -34,4 +40,7 @@ def regression(
     for column in columns:
         check_unit(options.unit, column)
     units = design_units(tokens, documents, design.cell, len(design.matrix), options.unit)
-    return options, units, formula_questions(design, units, tokens, options.unit)
+    known = list(dict.fromkeys(coefficient.term for coefficient in design.coefficients))
+    if unknown := [term for term in terms or () if term not in known]:
+        raise InputError(f'the formula "{formula}" has no term "{unknown[0]}"; it has {quote(known, 12)}')
+    return options, units, formula_questions(design, units, tokens, options.unit, terms or known)

@@ -188,6 +188,19 @@ class ScorePass(TextPass):
         self._candidate_step = max(1, len(self.contexts) // MAX_COVARIANCE_CANDIDATES)
         self._candidates = np.ascontiguousarray(self.contexts[:: self._candidate_step, : self.dimensions])
 
+    def memory(self) -> int:
+        """The bytes that a pass over all words takes at most, about: contexts, sums over occurrences and a tile."""
+        width, cells = self.rho.shape[1], len(self.cells)
+        sums = min(BATCH_BYTES, 4 * (width + 1) * len(self.unit))
+        tile = min(self._words_per_tile, len(self.ids)) * (4 * len(self.contexts) + 4 * cells * width)
+        table = 6 * 8 * self.dimensions * max(len(self.units) if not self.cells.shared else self._most_units, cells)
+        return int(self.contexts.nbytes + self.context_words.nbytes + sums + self.threads * (tile + table))
+
+    @property
+    def _most_units(self) -> int:
+        """How many units the most frequent word has."""
+        return int(np.diff(self.start).max(initial=0))
+
     def background_scale(self, word: int) -> float:
         """What a sampled position counts in the background of a word of the vocabulary."""
         return float(self.negatives[word] / self._chance)

@@ -126,7 +126,7 @@ class Contrasts(Answers):
                 adds interactions, s(age) is a curve, C(year) takes numbers as categories, C(party, "R") compares with
                 that value instead of the first, log(income) is a logarithm; a name with spaces is put in backticks.
             words: A word, or several, instead of all that have enough text.
-            terms: The terms to show, if not all; p is adjusted over those that are shown.
+            terms: The terms to test, if not all; the others are controlled for.
             at: Values of columns, each one or several, to which the text is restricted.
 
         Returns:

@@ -1,0 +1,248 @@
+"""Embedding regression (Rodriguez, Spirling and Stewart 2023), as the R package conText has it.
+
+The embeddings y_i of the occurrences of a word (`a_la_carte.py`) are regressed on covariates of their documents:
+
+    y_i = β_0 + Σ_k x_ik β_k + e_i    by least squares; ‖β_k‖ says how far covariate k moves the use of the word
+
+Noise makes every norm too long. Its share of the square is taken out (Green et al. 2025) with the coefficients β_(u)
+without one unit u each, β̄ their mean:
+
+    ‖β_k‖² − (U − 1)/U Σ_u ‖β_(u)k − β̄_k‖²
+
+and p is the share of permutations with a norm at least as long: whole rows of X are exchanged between units, among
+those that have the word. With units of unequal size XᵀX differs each time. n occurrences, K covariates, D dimensions,
+U units, P permutations.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from laplex.baselines import kernels
+from laplex.baselines.a_la_carte import ContextEmbeddings, WordOccurrences
+from laplex.embeddings import Embeddings
+from laplex.errors import InputError, check_int, quote
+from laplex.fitting.provenance import tokens_of
+from laplex.inference.permutations import ROUNDING
+from laplex.inference.statistics import thread_pool
+from laplex.inference.units import DOCUMENTS, Floats, Ints
+from laplex.runtime.display import bar
+from laplex.text.tokens import Tokens
+
+OCCURRENCES = "occurrences"
+NUMBERS_PER_CHUNK = 2**22  # in the permutations that are in memory together
+SINGULAR = 1e-9  # of the largest eigenvalue, below which the smallest is zero
+
+
+class CoefficientNorms(NamedTuple):
+    """The lengths of the coefficients of a word; NaN where the data do not determine them."""
+
+    norm: Floats  # (K)
+    square: Floats  # (K) without the noise
+    standard_error: Floats  # (K) of the square
+
+
+def embedding_regression(
+    vectors: Embeddings,
+    words: str | Sequence[str],
+    x: pd.DataFrame,
+    *,
+    tokens: Tokens | None = None,
+    unit: Literal["occurrences", "documents"] | str = DOCUMENTS,
+    window: int = 6,
+    permutations: int = 999,
+    min_count: int = 100,
+    seed: int = 1,
+    threads: int | None = None,
+    quiet: bool = False,
+) -> pd.DataFrame:
+    """Regress the à la carte embeddings of each word on covariates of the documents, as conText does.
+
+    The unit is what was sampled: it is left out by the jackknife, and covariates are exchanged between units. With
+    "occurrences", as conText has it by default, two uses in one document are independent evidence; with "documents"
+    these are, also if one speaker wrote many of them. With a column, such as the speaker, all its documents belong
+    together. Whatever the unit, every occurrence counts the same in the coefficients.
+
+    Args:
+        vectors: Vectors of one language without slices: a plain fit, or `lx.inference.pooled(fitted)`.
+        words: A word, or several.
+        x: The covariates: numeric columns, and a row for each document of the text, in its order. An intercept is
+            added. Make dummies of a column with `pd.get_dummies(column, drop_first=True)`.
+        tokens: The text, if it is no longer where the vectors were fitted on it.
+        unit: "occurrences", "documents", or a column of the text.
+        window: How many words on each side are the context of an occurrence.
+        permutations: How many permutations p is counted over; 0 leaves p out. Covariates that vary within the values
+            of a column cannot be exchanged between these.
+        min_count: How often a word must occur to have a part in the transformation of contexts into vectors.
+        seed: Of the permutations.
+        threads: How many threads are used; all processors by default.
+        quiet: Print nothing.
+
+    Returns:
+        A row for each word and covariate: "word"; "term", the name of the covariate; "norm", the length of its
+        coefficient; "estimate", the same without the noise, 0 where that exceeds it; "square", the square of this,
+        which may be negative; "standard_error" of the square, by the jackknife; "p"; "uses" and "units" of the word.
+        Values are NaN where these do not determine the coefficients, as when one party alone uses a word.
+
+    Example:
+        party = pd.DataFrame({"R": pd.Series(parties) == "R"})  # of each document
+        lx.baselines.embedding_regression(lx.inference.pooled(fitted), ["health", "tax"], party, unit="senator")
+    """
+    if len(vectors.languages) > 1 or len(vectors.rows.slices) > 1:
+        raise InputError(
+            f"there are {len(vectors.languages)} languages and {len(vectors.rows.slices)} slices, and the regression "
+            "takes vectors of one language without slices: fit a plain model, or give lx.inference.pooled(fitted)"
+        )
+    ids, tokens = vectors.ids(words, 0), tokens_of(vectors, tokens)
+    window, min_count = check_int("window", window), check_int("min_count", min_count)
+    draws, seed = check_int("permutations", permutations, 0), check_int("seed", seed, 0)
+    threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
+    terms, covariates = _check_covariates(x, tokens)
+    group = None if unit == OCCURRENCES else _units(tokens, unit, covariates if draws else covariates[:, :0])
+
+    def regress(found: WordOccurrences) -> pd.DataFrame:
+        mine = covariates[found.document]
+        units = np.arange(len(mine)) if group is None else group[found.document]
+        norms = coefficient_norms(found.embeddings, mine, units)
+        p = permutation_p(found.embeddings, mine, units, draws, [seed, found.id])
+        row = norms._asdict() | {"p": p, "estimate": np.sqrt(np.maximum(norms.square, 0.0))}
+        facts = {"word": vectors.rows.vocabularies[0].words[found.id], "term": terms}
+        return pd.DataFrame(facts | row | {"uses": len(mine), "units": len(np.unique(units))})
+
+    rows = []
+    with bar("regressing", quiet=quiet) as progress, thread_pool(threads) as pool:
+        progress.update(0.0, "reading the contexts of all words")
+        contexts = ContextEmbeddings(tokens, vectors, window, min_count, threads)
+        for batch in contexts.read(ids):
+            for row in pool.map(regress, batch):
+                rows.append(row)
+                progress.update(len(rows) / len(ids), f"{len(rows):,} of {len(ids):,} words")
+    columns = ["word", "term", "norm", "estimate", "square", "standard_error", "p", "uses", "units"]
+    return pd.concat(rows, ignore_index=True)[columns]
+
+
+def _check_covariates(x: pd.DataFrame, tokens: Tokens) -> tuple[list[str], Floats]:
+    """The names and values of the covariates."""
+    if not isinstance(x, pd.DataFrame) or not len(x.columns):
+        raise InputError(f'x={type(x).__name__} must be a data frame with columns: pd.DataFrame({{"R": party == "R"}})')
+    if len(x) != tokens.documents:
+        raise InputError(f"x has {len(x):,} rows, the text {tokens.documents:,} documents: give a row for each")
+    terms = [str(name) for name in x.columns]
+    if len(set(terms)) < len(terms):
+        raise InputError(f"columns of x share a name: {quote(terms, 12)}; rename them")
+    for name, kind in zip(terms, x.dtypes, strict=True):
+        if not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind)):
+            raise InputError(f'column "{name}" of x has the type {kind}: make numbers of it, as pd.get_dummies(x) does')
+    values = x.to_numpy(np.float64, na_value=np.nan)
+    for name, column in zip(terms, values.T, strict=True):
+        if not np.isfinite(column).all():
+            raise InputError(f'column "{name}" of x has values that are missing or infinite: every document needs one')
+        if column.min() == column.max():
+            raise InputError(f'column "{name}" of x is {column[0]:g} in all documents: leave it out')
+    if len(terms) >= tokens.documents or np.linalg.matrix_rank(_standardized(values)[0]) < len(terms):
+        raise InputError(f"a column of x is a sum of others ({quote(terms, 12)}), with an intercept: leave one out")
+    return terms, values
+
+
+def _units(tokens: Tokens, unit: str, covariates: Floats) -> Ints:
+    """(M) The unit of each document; InputError if covariates vary within one."""
+    if unit == DOCUMENTS:
+        return np.arange(tokens.documents)
+    group = tokens.codes(unit).astype(np.int64)
+    _, first, place = np.unique(group, return_index=True, return_inverse=True)
+    differs = (covariates != covariates[first[place]]).any(1)
+    if differs.any():
+        value = tokens.values(unit)[group[differs.argmax()]]
+        raise InputError(
+            f'x differs between documents of {unit} "{value}", so that it cannot be exchanged between the values of '
+            f'"{unit}": take unit="documents", or permutations=0 for estimates without p'
+        )
+    return group
+
+
+def _standardized(values: Floats) -> tuple[Floats, Floats]:
+    """Columns with mean 0 and standard deviation 1, and what they were divided by; constant ones become zero."""
+    centered = values - values.mean(0)
+    scale = np.sqrt((centered**2).mean(0))
+    scale[scale <= 1e-12 * np.abs(values).max(0, initial=0.0)] = np.inf
+    return centered / scale, scale
+
+
+def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints) -> CoefficientNorms:
+    """Coefficients by least squares, with the noise of their squared norm by the jackknife: y is (n, D), x (n, K)."""
+    unknown = CoefficientNorms(*(np.full(x.shape[1], np.nan) for _ in range(3)))
+    if len(y) <= x.shape[1]:
+        return unknown
+    z, scale = _standardized(x)
+    z, y = np.concatenate([np.ones((len(x), 1)), z], 1), y - y.mean(0, dtype=np.float64)
+    by_unit, units = _membership(unit)
+    gram = (by_unit @ np.einsum("nk,nl->nkl", z, z).reshape(len(z), -1)).reshape(units, z.shape[1], -1)  # of each unit
+    products = np.stack([by_unit @ (column[:, None] * y) for column in z.T], 1)  # (U, K + 1, D)
+    total = gram.sum(0)
+    eigenvalues = np.linalg.eigvalsh(total)
+    if eigenvalues[0] <= SINGULAR * eigenvalues[-1]:
+        return unknown
+    beta = np.linalg.solve(total, products.sum(0))
+    norm = np.linalg.norm(beta[1:], axis=1) / scale
+    rest = total - gram
+    if units < 3 or (np.linalg.eigvalsh(rest)[:, 0] <= SINGULAR * eigenvalues[-1]).any():
+        return unknown._replace(norm=norm)
+    change = -np.linalg.solve(rest, products - gram @ beta)[:, 1:] / scale[:, None]  # β_(u) − β, (U, K, D)
+    noise = ((change - change.mean(0)) ** 2).sum((0, 2)) * (units - 1) / units
+    squares = ((beta[1:] / scale[:, None] + change) ** 2).sum(2)
+    standard_error = np.sqrt(((squares - squares.mean(0)) ** 2).sum(0) * (units - 1) / units)
+    return CoefficientNorms(norm, norm**2 - noise, standard_error)
+
+
+def permutation_p(
+    y: NDArray[np.floating], x: Floats, unit: Ints, permutations: int, seed: Sequence[int]
+) -> NDArray[np.float64]:
+    """(K) p of each coefficient's norm; rows of x, which are alike within a unit, are exchanged between units."""
+    if permutations == 0 or len(y) <= x.shape[1]:
+        return np.full(x.shape[1], np.nan)
+    by_unit, units = _membership(unit)
+    sums = np.asarray(by_unit @ (y - y.mean(0, dtype=np.float64)), np.float32)
+    size = np.asarray(by_unit.sum(1), np.float64).reshape(-1)
+    first = np.unique(unit, return_index=True)[1]
+    z = _standardized(x)[0][first]
+    observed = _norms(z.T[:, None].astype(np.float32), size @ z, (z * size[:, None]).T @ z, sums, size)[0]
+    if not np.isfinite(observed).all():
+        return np.full(x.shape[1], np.nan)
+    rows, code = np.unique(z.astype(np.float32), axis=0, return_inverse=True)
+    label, random = code.reshape(-1).astype(np.int32), np.random.default_rng(seed)
+    exceeding, chunk = np.zeros(x.shape[1], np.int64), max(1, NUMBERS_PER_CHUNK // (units * x.shape[1]))
+    for start in range(0, permutations, chunk):
+        count = min(chunk, permutations - start)
+        drawn = np.empty((x.shape[1], count, units), np.float32)
+        total, gram = np.zeros((count, x.shape[1])), np.zeros((count, x.shape[1], x.shape[1]))
+        kernels.permute_rows(rows, label, size, int(random.integers(2**62)), drawn, total, gram)
+        exceeding += (_norms(drawn, total, gram, sums, size) >= ROUNDING * observed).sum(0)
+    return (exceeding + 1) / (permutations + 1)
+
+
+def _norms(z: NDArray[np.float32], total: Floats, gram: Floats, sums: NDArray[np.float32], size: Floats) -> Floats:
+    """(P, K) The norms of the coefficients under design matrices z (K, P, U), whose sums and products are given.
+
+    `sums` (U, D) are those of y, which is zero on average: once z is centered, the intercept can be left out.
+    """
+    total, gram = total.reshape(-1, len(z)), gram.reshape(-1, len(z), len(z))
+    gram = gram - total[:, :, None] * total[:, None, :] / size.sum()
+    products = np.stack([column @ sums for column in z], 1).astype(np.float64)  # (P, K, D)
+    eigenvalues = np.linalg.eigvalsh(gram)
+    singular = eigenvalues[:, 0] <= SINGULAR * eigenvalues[:, -1].clip(1e-300)
+    gram[singular], products[singular] = np.eye(len(z)), np.nan
+    return np.asarray(np.linalg.norm(np.linalg.solve(gram, products), axis=2))
+
+
+def _membership(unit: Ints) -> tuple[sparse.csr_array, int]:
+    """(U, n) The matrix that sums rows by unit, and the number of units."""
+    names, place = np.unique(unit, return_inverse=True)
+    matrix = sparse.csr_array((np.ones(len(unit)), (place, np.arange(len(unit)))), shape=(len(names), len(unit)))
+    return matrix, len(names)
