@@ -63,6 +63,8 @@ class Design:
         try:
             matrix = model_matrix(text, frame, context=transforms, na_action="raise")
         except FormulaicError as error:
+            if isinstance(error.__cause__, InputError):
+                raise error.__cause__ from None
             raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(f'the formula "{text}" cannot be evaluated: {error}') from None
