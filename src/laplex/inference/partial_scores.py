@@ -43,18 +43,25 @@ def fit_rates(matrix: Floats, tau: Floats, weight: Floats) -> Floats:
     x, y, w = matrix[used], tau[used], weight[used]
     beta = np.zeros(matrix.shape[1])
     beta[0] = center = np.log(y.sum() / w.sum())
+    step: Floats = np.zeros_like(beta)
     previous = -np.inf
     for _ in range(MAX_STEPS):
         eta = np.clip(x @ beta, center - MAX_LOG_RATE, center + MAX_LOG_RATE)
         mean = w * np.exp(eta)
         likelihood = float(y @ eta - mean.sum())
-        if likelihood - previous < 1e-9 * max(abs(likelihood), 1.0):
+        gain, least = likelihood - previous, 1e-9 * max(abs(likelihood), 1.0)
+        if gain < -least:  # the step led too far
+            step = step / 2
+            beta = beta - step
+            continue
+        if gain < least:
             break
         previous = likelihood
         information = (x * mean[:, None]).T @ x
         information[np.diag_indices_from(information)] += 1e-9 * np.trace(information) / len(information)
-        step = np.linalg.solve(information, x.T @ (y - mean))
-        beta = beta + step * min(1.0, 3.0 / max(float(abs(x @ step).max()), 1e-300))
+        whole = np.linalg.solve(information, x.T @ (y - mean))
+        step = np.asarray(whole * min(1.0, 3.0 / max(float(abs(x @ whole).max()), 1e-300)))
+        beta = beta + step
     return np.asarray(np.exp(np.clip(matrix @ beta, center - MAX_LOG_RATE, center + MAX_LOG_RATE)))
 
 
