@@ -23,10 +23,11 @@ import numpy as np
 import pandas as pd
 from formulaic import Formula, ModelMatrix, model_matrix
 from formulaic.errors import FormulaicError
+from formulaic.parser.types import Factor
 from formulaic.transforms.cubic_spline import natural_cubic_spline
 
 from laplex.errors import InputError, quote
-from laplex.inference.units import Floats, Ints, Units
+from laplex.inference.units import Floats, Ints, Units, check_given
 from laplex.text.tokens import Tokens
 
 MAX_LEVELS = 64  # of a factor; as many values of a number are kept apart
@@ -65,15 +66,16 @@ class Design:
     def of(cls, covariates: Covariates, formula: str) -> Design:
         """The design that a formula makes of documents."""
         text = formula.strip()
-        names = _check_formula(text, covariates.tokens)
+        names = formula_columns(text, covariates.tokens)
         frame = covariates.frame(names)
         transforms = {"C": covariates.factor, "s": covariates.spline, "log": covariates.log}
         try:
             matrix = model_matrix(text, frame, context=transforms, na_action="raise")
-        except FormulaicError as error:
-            raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f'the formula "{text}" cannot be evaluated: {error}') from None
+        except (FormulaicError, ValueError, TypeError, KeyError) as error:
+            cause = error.__cause__ or error  # of a part of the formula
+            if isinstance(cause, InputError):
+                raise cause from None
+            raise InputError(f'the formula "{text}" cannot be evaluated: {str(cause).splitlines()[0]}') from None
         return cls._of_matrix(matrix, frame, covariates)
 
     @classmethod
@@ -179,16 +181,28 @@ class Covariates:
 
     def spline(self, x: Any, df: int = SPLINE_COLUMNS) -> Any:
         """A natural cubic spline with `df` columns, centered."""
+        self._check_number("s", x)
+        if isinstance(df, int) and x.nunique() <= df:
+            raise InputError(
+                f'"{x.name}" has {x.nunique()} values, too few for s({x.name}) with {df} columns: write {x.name} for a '
+                f"line, or C({x.name})"
+            )
         return natural_cubic_spline(x, df=df, constraints="center")
 
     def log(self, x: Any) -> Any:
         """The logarithm of a number, standardized."""
+        self._check_number("log", x)
         mean, deviation = self.scales[x.name]
         raw = mean + deviation * np.asarray(x, np.float64)
         if not (raw > 0).all():
             raise InputError(f"log({x.name}) needs numbers above 0; the smallest is {raw.min():g}")
         found = np.log(raw)
         return pd.Series((found - found.mean()) / max(float(found.std()), 1e-300), index=x.index)
+
+    def _check_number(self, function: str, x: Any) -> None:
+        if x.name not in self.scales:
+            values = quote(self.tokens.values(x.name), 6)
+            raise InputError(f'{function}({x.name}) needs a number, but the values of "{x.name}" are {values}')
 
 
 def _in_bins(numbers: Floats, codes: Ints) -> Floats:
@@ -217,7 +231,7 @@ def formula_of(columns: str | Sequence[str]) -> str:
     return "~ " + " + ".join(f"`{name}`" for name in columns)
 
 
-def _check_formula(text: str, tokens: Tokens) -> list[str]:
+def formula_columns(text: str, tokens: Tokens) -> list[str]:
     """The columns that a formula names, in the order of the text's columns.
 
     A formula is evaluated as Python, so it may have nothing but columns, numbers, and a few functions.
@@ -225,14 +239,15 @@ def _check_formula(text: str, tokens: Tokens) -> list[str]:
     try:
         formula = Formula(text)
         terms = list(formula)
-    except FormulaicError as error:
+    except (FormulaicError, SyntaxError) as error:
         raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
     if not all(hasattr(term, "factors") for term in terms):
         raise InputError(f'the formula "{text}" has a left side: what is explained is always the word')
     names: set[str] = set()
-    for expression in {str(factor.expr) for term in terms for factor in term.factors}:
-        found = _names_in(expression) if expression not in tokens.columns else [expression]
-        if found is None:
+    for factor in {factor for term in terms for factor in term.factors}:
+        expression, is_name = str(factor.expr), factor.eval_method is Factor.EvalMethod.LOOKUP
+        found = [expression] if is_name else _names_in(expression)
+        if found is None or (not is_name and expression in found):  # "{party}" is Python as well
             raise InputError(
                 f'"{expression}" is not allowed in a formula: it may have columns, +, *, :, and {quote(FUNCTIONS)}'
             )
@@ -243,6 +258,13 @@ def _check_formula(text: str, tokens: Tokens) -> list[str]:
     if not names:
         raise InputError(f'the formula "{text}" names no column; there are {quote(tokens.columns, 12)}')
     return [name for name in tokens.columns if name in names]
+
+
+def formula_given(covariates: Covariates, given: Sequence[str], column: str, unit: str | None) -> str:
+    """A formula of columns that are controlled for; InputError if what is compared, or the unit, is one of them."""
+    formula = covariates.formula(given).strip()
+    check_given(formula_columns(formula, covariates.tokens), column, unit)
+    return formula
 
 
 def _names_in(expression: str) -> list[str] | None:

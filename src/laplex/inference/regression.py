@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from laplex.inference.coefficients import CoefficientQuestion, formula_questions
-from laplex.inference.design import Covariates, Design
+from laplex.inference.design import Covariates, Design, formula_columns
 from laplex.inference.findings import COLUMNS
 from laplex.inference.units import Options, Units, check_unit, design_units, documents_at
 from laplex.text.tokens import Tokens
@@ -28,10 +28,10 @@ def regression(
 ) -> tuple[Options, Units, list[CoefficientQuestion]]:
     """The options with the unit in force, the units, and a question for every coefficient of a formula."""
     documents = documents_at(tokens, language, at)
-    design = Design.of(Covariates(tokens, documents), formula)
-    columns = list(map(str, design.cells))
+    columns = formula_columns(formula.strip(), tokens)
     options = options.with_unit(tokens, columns)
     for column in columns:
         check_unit(options.unit, column)
+    design = Design.of(Covariates(tokens, documents), formula)
     units = design_units(tokens, documents, design.cell, len(design.matrix), options.unit)
     return options, units, formula_questions(design, units, tokens, options.unit)
