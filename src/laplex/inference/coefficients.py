@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from laplex.errors import quote
 from laplex.inference.comparisons import Comparison
-from laplex.inference.covariates import Covariates
+from laplex.inference.covariates import Covariates, formula_given
 from laplex.inference.decomposition import UnitWeights, sides_of_units
 from laplex.inference.design import Coefficient, Design, DesignUnits, check_estimable
 from laplex.inference.partial_scores import SharedScores
@@ -24,7 +24,7 @@ from laplex.inference.partial_test import ColumnPermutations, PartialTest
 from laplex.inference.permutations import Trend
 from laplex.inference.score_test import inverse_root
 from laplex.inference.scores import ScorePass, ScoreTable
-from laplex.inference.units import Floats, Ints, Units, check_given
+from laplex.inference.units import Floats, Ints, Units
 from laplex.text.tokens import Tokens
 
 LARGEST_SHARE = 0.5  # of the information about a coefficient that one cluster may have, without a warning
@@ -139,9 +139,8 @@ def control(
     unit: str | None,
 ) -> tuple[Units, list[CoefficientQuestion]]:
     """Comparisons with other columns controlled for, and the units by value and cell of these columns."""
-    check_given(given, column, unit)
     covariates = Covariates(tokens, units.documents)
-    design = Design.of(covariates, covariates.formula(given))
+    design = Design.of(covariates, formula_given(covariates, given, column, unit))
     label, cluster = (np.repeat(values, np.diff(units.start)) for values in (units.label, units.cluster))
     cells, combined = np.unique(label * len(design.matrix) + design.cell, return_inverse=True)
     joined = Units.group(units.documents, cluster, combined.reshape(-1), [str(cell) for cell in cells])

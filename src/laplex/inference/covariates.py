@@ -15,7 +15,8 @@ import pandas as pd
 from formulaic.transforms.cubic_spline import natural_cubic_spline
 
 from laplex.errors import InputError, quote
-from laplex.inference.units import Floats, Ints
+from laplex.inference.formulas import formula_columns
+from laplex.inference.units import Floats, Ints, check_given
 from laplex.text.tokens import Tokens
 
 MAX_LEVELS = 64  # of a factor; as many values of a number are kept apart
@@ -91,16 +92,35 @@ class Covariates:
 
     def spline(self, x: Any, df: int = SPLINE_COLUMNS) -> Any:
         """A natural cubic spline with `df` columns, centered."""
+        self._check_number("s", x)
+        if isinstance(df, int) and x.nunique() <= df:
+            raise InputError(
+                f'"{x.name}" has {x.nunique()} values, too few for s({x.name}) with {df} columns: write {x.name} for a '
+                f"line, or C({x.name})"
+            )
         return natural_cubic_spline(x, df=df, constraints="center")
 
     def log(self, x: Any) -> Any:
         """The logarithm of a number, standardized."""
+        self._check_number("log", x)
         mean, deviation = self.scales[x.name]
         raw = mean + deviation * np.asarray(x, np.float64)
         if not (raw > 0).all():
             raise InputError(f"log({x.name}) needs numbers above 0; the smallest is {raw.min():g}")
         found = np.log(raw)
         return pd.Series((found - found.mean()) / max(float(found.std()), 1e-300), index=x.index)
+
+    def _check_number(self, function: str, x: Any) -> None:
+        if x.name not in self.scales:
+            values = quote(self.tokens.values(x.name), 6)
+            raise InputError(f'{function}({x.name}) needs a number, but the values of "{x.name}" are {values}')
+
+
+def formula_given(covariates: Covariates, given: Sequence[str], column: str, unit: str | None) -> str:
+    """A formula of columns that are controlled for; InputError if what is compared, or the unit, is one of them."""
+    formula = covariates.formula(given).strip()
+    check_given(formula_columns(formula, covariates.tokens), column, unit)
+    return formula
 
 
 def _in_bins(numbers: Floats, codes: Ints) -> Floats:

@@ -148,24 +148,26 @@ def _excess(text: ScorePass, table: ScoreTable, found: Occurrences, weights: Uni
     """(V) x_c, and its standard error by cluster.
 
     A cluster adds Z_c = Σ a n_c − b b_c to it; its influence is what is left of Z when its share in the weights of each
-    side times the mean of n, and of b, are taken out.
+    side times the mean of n, and of b, are taken out. Units on neither side may count in a coefficient as well.
     """
     units, size = np.arange(len(text.units)), len(text.text.keep)
-    clusters, side = np.unique(text.units.cluster, return_inverse=True)[1], weights.side
+    clusters = np.unique(text.units.cluster, return_inverse=True)[1]
+    group = np.where(weights.side < 0, 2, weights.side)
     here = found.weight * table.unit_weight[found.unit][:, None]
     around = table.sigma * np.repeat(table.unit_weight, np.diff(text.context_start))
     here_total = here.max(1, initial=0.0) if text.text.sums_window else here.sum(1)
     totals = np.bincount(found.unit, here_total, len(units)), np.bincount(_positions(text), around, len(units))
     scale = np.stack([weights.here, -weights.around], 1)
+    groups = 3 if (scale[group == 2] != 0.0).any() else 2
     parts = [abs(scale[:, kind]) * total for kind, total in enumerate(totals)]
-    share = np.array([[np.bincount(clusters, np.where(side == g, w, 0.0)) for w in parts] for g in (0, 1)])
-    share /= np.maximum(share.sum(2, keepdims=True), 1e-300)
-    excess, square, cross, mean = np.zeros(size), np.zeros(size), np.zeros((4, size)), np.zeros((4, size))
+    share = np.array([[np.bincount(clusters, np.where(group == g, w, 0.0)) for w in parts] for g in range(groups)])
+    share = (share / np.maximum(share.sum(2, keepdims=True), 1e-300)).reshape(2 * groups, -1)
+    excess, square, cross, mean = np.zeros(size), np.zeros(size), *np.zeros((2, 2 * groups, size))
     kernels.add_context_words(
-        *(np.argsort(clusters, kind="stable"), clusters, side, scale),
+        *(np.argsort(clusters, kind="stable"), clusters, group, scale),
         *(np.searchsorted(found.unit, [*units, len(units)]), found.context, here),
         *(text.context_start, text.context_words, np.broadcast_to(around[:, None], text.context_words.shape)),
-        *(share.reshape(4, -1), excess, square, cross, mean),
+        *(share, excess, square, cross, mean),
     )
-    square += (mean * (share.reshape(4, -1) @ share.reshape(4, -1).T @ mean - 2 * cross)).sum(0)
+    square += (mean * (share @ share.T @ mean - 2 * cross)).sum(0)
     return excess, np.sqrt(np.maximum(square, 0.0))

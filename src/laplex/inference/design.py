@@ -23,7 +23,7 @@ from formulaic.errors import FormulaicError
 
 from laplex.errors import InputError, quote
 from laplex.inference.covariates import MAX_LEVELS, Covariates
-from laplex.inference.formulas import check_formula, names_in
+from laplex.inference.formulas import formula_columns, names_in
 from laplex.inference.units import Floats, Ints, Units
 from laplex.text.tokens import Tokens
 
@@ -57,17 +57,16 @@ class Design:
     def of(cls, covariates: Covariates, formula: str) -> Design:
         """The design that a formula makes of documents."""
         text = formula.strip()
-        names = check_formula(text, covariates.tokens)
+        names = formula_columns(text, covariates.tokens)
         frame = covariates.frame(names)
         transforms = {"C": covariates.factor, "s": covariates.spline, "log": covariates.log}
         try:
             matrix = model_matrix(text, frame, context=transforms, na_action="raise")
-        except FormulaicError as error:
-            if isinstance(error.__cause__, InputError):
-                raise error.__cause__ from None
-            raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
-        except (ValueError, TypeError, KeyError) as error:
-            raise InputError(f'the formula "{text}" cannot be evaluated: {error}') from None
+        except (FormulaicError, ValueError, TypeError, KeyError) as error:
+            cause = error.__cause__ or error  # of a part of the formula
+            if isinstance(cause, InputError):
+                raise cause from None
+            raise InputError(f'the formula "{text}" cannot be evaluated: {str(cause).splitlines()[0]}') from None
         return cls._of_matrix(matrix, frame, covariates)
 
     @classmethod

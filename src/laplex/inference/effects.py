@@ -22,7 +22,7 @@ from scipy import stats
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.inference.contexts import pooled
-from laplex.inference.covariates import Covariates
+from laplex.inference.covariates import Covariates, formula_given
 from laplex.inference.design import Design
 from laplex.inference.partial_scores import PartialScores, pseudo_inverse
 from laplex.inference.score_test import size_metric
@@ -31,7 +31,6 @@ from laplex.inference.units import (
     Floats,
     Ints,
     Options,
-    check_given,
     check_unit,
     design_units,
     documents_at,
@@ -52,12 +51,12 @@ def effect_along(
         )
     options = options.with_unit(tokens, [along, *given])
     check_unit(options.unit, along)
-    check_given(given, along, options.unit)
     documents = documents_at(tokens, language, at)
     covariates = Covariates(tokens, documents)
     straight = len(np.unique(tokens.codes(along)[documents])) < MIN_VALUES_OF_CURVE
     term = f"`{along}`" if straight else f"s(`{along}`)"
-    design = Design.of(covariates, f"{covariates.formula(given)} + {term}" if given else f"~ {term}")
+    others = f"{formula_given(covariates, given, along, options.unit)} +" if given else "~"
+    design = Design.of(covariates, f"{others} {term}")
     units = design_units(tokens, documents, design.cell, len(design.matrix), options.unit)
     number = fitted.id(word, language)
     text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=options.quiet), [number], language, options)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from formulaic import Formula
 from formulaic.errors import FormulaicError
+from formulaic.parser.types import Factor
 
 from laplex.errors import InputError, quote
 from laplex.text.tokens import Tokens
@@ -28,19 +29,20 @@ def formula_of(columns: str | Sequence[str]) -> str:
     return "~ " + " + ".join(f"`{name}`" for name in columns)
 
 
-def check_formula(text: str, tokens: Tokens) -> list[str]:
+def formula_columns(text: str, tokens: Tokens) -> list[str]:
     """The columns that a formula names, in the order of the text's columns."""
     try:
         formula = Formula(text)
         terms = list(formula)
-    except FormulaicError as error:
+    except (FormulaicError, SyntaxError) as error:
         raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
     if not all(hasattr(term, "factors") for term in terms):
         raise InputError(f'the formula "{text}" has a left side: what is explained is always the word')
     names: set[str] = set()
-    for expression in {str(factor.expr) for term in terms for factor in term.factors}:
-        found = names_in(expression) if expression not in tokens.columns else [expression]
-        if found is None:
+    for factor in {factor for term in terms for factor in term.factors}:
+        expression, is_name = str(factor.expr), factor.eval_method is Factor.EvalMethod.LOOKUP
+        found = [expression] if is_name else names_in(expression)
+        if found is None or (not is_name and expression in found):  # "{party}" is Python as well
             raise InputError(
                 f'"{expression}" is not allowed in a formula: it may have columns, +, *, :, and {quote(FUNCTIONS)}'
             )

@@ -309,16 +309,16 @@ def add_context_words(
 ):
     """Sum what each cluster adds to the excess of every context word: z = Σ scale · weight, with a `scale` (U, 2).
 
-    `units` are sorted by `cluster`, and `group` is the side of each, or −1. `here` are the words around occurrences,
-    those of unit u from here_start[u] on, and `around` those of the background. Written are the sum of z, that of its
-    square, those of its products with `share` (4, K), and the sums by group and kind of position (4, V).
+    `units` are sorted by `cluster`, and `group` is the number of each of g groups. `here` are the words around
+    occurrences, those of unit u from here_start[u] on, and `around` those of the background. Written are the sum of z,
+    that of its square, those of its products with `share` (2 g, K), and sums by group and kind of position (2 g, V).
     """
     z, last = np.zeros(len(excess)), np.full(len(excess), -1, np.int64)
     touched, number = np.empty(len(excess), np.int32), 0
     for k in range(len(units)):
         unit = units[k]
         c, g = cluster[unit], group[unit]
-        if g >= 0:
+        if scale[unit, 0] != 0.0 or scale[unit, 1] != 0.0:
             number = _add_words(
                 here, here_weights, here_start, unit, c, scale[unit, 0], z, last, touched, number, mean[2 * g]
             )
@@ -331,7 +331,7 @@ def add_context_words(
             word = touched[i]
             excess[word] += z[word]
             square[word] += z[word] * z[word]
-            for j in range(4):
+            for j in range(len(share)):
                 cross[j, word] += z[word] * share[j, c]
             z[word] = 0.0
         number = 0

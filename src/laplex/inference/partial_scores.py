@@ -43,18 +43,25 @@ def fit_rates(matrix: Floats, tau: Floats, weight: Floats) -> Floats:
     x, y, w = matrix[used], tau[used], weight[used]
     beta = np.zeros(matrix.shape[1])
     beta[0] = center = np.log(y.sum() / w.sum())
+    step: Floats = np.zeros_like(beta)
     previous = -np.inf
     for _ in range(MAX_STEPS):
         eta = np.clip(x @ beta, center - MAX_LOG_RATE, center + MAX_LOG_RATE)
         mean = w * np.exp(eta)
         likelihood = float(y @ eta - mean.sum())
-        if likelihood - previous < 1e-9 * max(abs(likelihood), 1.0):
+        gain, least = likelihood - previous, 1e-9 * max(abs(likelihood), 1.0)
+        if gain < -least:  # the step led too far
+            step = step / 2
+            beta = beta - step
+            continue
+        if gain < least:
             break
         previous = likelihood
         information = (x * mean[:, None]).T @ x
         information[np.diag_indices_from(information)] += 1e-9 * np.trace(information) / len(information)
-        step = np.linalg.solve(information, x.T @ (y - mean))
-        beta = beta + step * min(1.0, 3.0 / max(float(abs(x @ step).max()), 1e-300))
+        whole = np.linalg.solve(information, x.T @ (y - mean))
+        step = np.asarray(whole * min(1.0, 3.0 / max(float(abs(x @ whole).max()), 1e-300)))
+        beta = beta + step
     return np.asarray(np.exp(np.clip(matrix @ beta, center - MAX_LOG_RATE, center + MAX_LOG_RATE)))
 
 
@@ -185,14 +192,19 @@ class PartialScores:
     def _moments(self) -> tuple[Floats, Floats]:
         """(C, K, D) Σ x ⊗ e and (C, K, K) Σ v x xᵀ of clusters, h̃ from the other clusters."""
         information, excess, plain, around = self._sums
-        others = self._without(information, around)
+        others = self._without(around)
         others[self.leverage >= MAX_LEVERAGE] = self.background_slopes
         return plain - excess @ others, information
 
-    def _without(self, information: Floats, sums: Floats) -> Floats:
-        """(C, K, D) The regression without each cluster, from the sums of clusters."""
+    @cached_property
+    def _inverse_without(self) -> Floats:
+        """(C, K, K) The inverse of the Gram matrix without each cluster."""
         floor = 1e-9 * np.trace(self.gram) / len(self.gram) * np.eye(len(self.gram))
-        return np.asarray(np.linalg.solve(self.gram - information + floor, sums.sum(0) - sums))
+        return np.asarray(np.linalg.inv(self.gram - self._sums[0] + floor))
+
+    def _without(self, sums: Floats) -> Floats:
+        """(C, K, D) The regression without each cluster, from the sums of clusters."""
+        return np.asarray(self._inverse_without @ (sums.sum(0) - sums))
 
     @cached_property
     def _unpredicted(self) -> Floats:
@@ -202,7 +214,7 @@ class PartialScores:
             residual = self.influence - self.information[:, None] * (self.x @ slopes)
             return np.asarray(residual / (1 - self.leverage)[:, None])
         moments, information = self._moments
-        return np.asarray(moments - information @ self._without(information, moments))
+        return np.asarray(moments - information @ self._without(moments))
 
     def contract(self, values: Floats, weights: Floats) -> Floats:
         """(C, t, D) Scores or moments, of each cluster, along directions (K, t) in the space of the columns."""
@@ -249,10 +261,14 @@ class PartialScores:
         return without_noise(d, y, rest, others, np.arange(self.clusters))
 
     def _share(self, weights: Floats, gram: Floats) -> Floats:
-        """(C) How much of a coefficient a cluster decides, at most 0.95; the mean over columns of several."""
-        inside = weights.T @ self._moments[1] @ weights
-        shares = np.trace(np.linalg.solve(gram, inside), axis1=1, axis2=2) / len(gram)
-        return np.asarray(np.clip(shares, 0.0, MAX_LEVERAGE))
+        """(C) The share of the noise of what is unpredicted that the prediction has, at most 0.95.
+
+        Of a cluster with one row it is its leverage.
+        """
+        along = self._moments[1] @ weights
+        own, predicted = weights.T @ along, along.swapaxes(1, 2) @ self._inverse_without @ along
+        noise, more = (np.trace(np.linalg.solve(gram, part), axis1=1, axis2=2) for part in (own, predicted))
+        return np.asarray(np.clip(more / np.maximum(noise + more, 1e-300), 0.0, MAX_LEVERAGE))
 
     def null_residuals(self, others: Sequence[int]) -> Floats:
         """(m, D) or (C, K, D) Scores, or moments, without what the other columns explain, in the metric of T."""

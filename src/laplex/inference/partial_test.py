@@ -70,7 +70,7 @@ class ColumnPermutations:
     @property
     def flips(self) -> ColumnPermutations:
         """The same columns with signs that are flipped."""
-        return replace(self, residual=None)
+        return replace(self, residual=None, _kept={})
 
     def draws(self, size: int, word: int, first: int, last: int) -> Iterator[NDArray[np.int32]]:
         """(C, some draws) at a time: the cluster whose values each cluster gets, or signs."""

@@ -15,6 +15,7 @@ from laplex.inference.coefficients import CoefficientQuestion, formula_questions
 from laplex.inference.covariates import Covariates
 from laplex.inference.design import Design
 from laplex.inference.findings import COLUMNS
+from laplex.inference.formulas import formula_columns
 from laplex.inference.units import Options, Units, check_unit, design_units, documents_at
 from laplex.text.tokens import Tokens
 
@@ -35,11 +36,11 @@ def regression(
 ) -> tuple[Options, Units, list[CoefficientQuestion]]:
     """The options with the unit in force, the units, and a question for every coefficient of the terms of a formula."""
     documents = documents_at(tokens, language, at)
-    design = Design.of(Covariates(tokens, documents), formula)
-    columns = list(map(str, design.cells))
+    columns = formula_columns(formula.strip(), tokens)
     options = options.with_unit(tokens, columns)
     for column in columns:
         check_unit(options.unit, column)
+    design = Design.of(Covariates(tokens, documents), formula)
     units = design_units(tokens, documents, design.cell, len(design.matrix), options.unit)
     known = list(dict.fromkeys(coefficient.term for coefficient in design.coefficients))
     if unknown := [term for term in terms or () if term not in known]:
