@@ -37,10 +37,11 @@ TEXT = """Labels that mean nothing, some of which follow something that does: sh
 should be 5% and 1% (aims: 3–7% and 0.5–1.6%), without controls and given what the label follows. "flipped" are
 tests by sign flips, the others by permutations of whole units. 250 words in five bands of frequency, which share
 labellings. senate: parties' press releases by senator; europarl: speeches of the EPP and the S&D by speaker; sotu:
-passages of the addresses of all presidents."""
+passages of the addresses of all presidents; sotu-passages: the same with passages as units, which share rows."""
 BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
 LEAST_UNITS = 20  # that use a word
 TOPICS, LENGTHS = 6, 3
+PASSAGES = "sotu-passages"
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -179,22 +180,56 @@ def rejections(cells: Cells, labellings: int) -> pd.DataFrame:
     for (name, what, test), p in zip(tests, run_tests(text, [test for *_, test in tests], 999)):
         kind = "flipped" if test.permutations.residual is None else "permuted"
         found.setdefault((name, what, kind), []).append([finding.p for finding in p.values()])
-    rows = []
-    for (name, what, kind), parts in found.items():
-        p = np.concatenate(parts)
-        by_labelling = np.array([np.mean(np.array(part) < 0.05) for part in parts])
-        row = {"labels": name, "test": what, "by": kind, "tests": len(p)}
-        rows.append(
-            row
-            | {"at 5%": (p < 0.05).mean(), "±": by_labelling.std() / np.sqrt(len(parts)), "at 1%": (p < 0.01).mean()}
-        )
-    return pd.DataFrame(rows)
+    return pd.DataFrame([_row(*key, parts) for key, parts in found.items()])
+
+
+def rejections_by_document(labellings: int, dimensions: int, each: int) -> pd.DataFrame:
+    """The same with passages of the addresses as units, as `contrast` and `regress` give it: labels follow the year."""
+    tokens = lx.Tokens.of(lx.read(lx.demo().head(100_000), metadata=["year", "president"]), min_count=20, quiet=True)
+    free = lx.fit(lx.Model(dimensions=dimensions), tokens, holdout=0.0, quiet=True)
+    counts, random = tokens.vocabularies[0].counts, np.random.default_rng(0)
+    inside = [random.permutation(np.flatnonzero((counts >= a) & (counts < b)))[:each] for a, b in BANDS]
+    words = [tokens.vocabularies[0].words[i] for i in np.concatenate(inside)]
+    year = tokens.numbers("year")
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    for seed in range(labellings):
+        random = np.random.default_rng([seed, 2])
+        rising = random.random(len(year)) < 0.02 + 0.96 * (year - year.min()) / np.ptp(year)
+        label = np.where(rising, 1 + (random.random(len(year)) < 0.5), 0)
+        text = tokens.with_column("label", np.minimum(label, 1).astype(np.int32), ["a", "b"])
+        text = text.with_column("three", label.astype(np.int32), ["a", "b", "c"])
+        number = (year - year.mean()) / year.std() + random.normal(size=len(year))
+        order = np.argsort(number, kind="stable")
+        values = [f"{number[i]:.9f}" for i in order]
+        text = text.with_column("number", np.argsort(order).astype(np.int32), values)
+        asked = free.inference(unit="documents", tokens=text, permutations=999, quiet=True)
+        tables = {
+            ("two groups that follow the year", "plain"): asked.contrast("label", words),
+            ("two groups that follow the year", "given year"): asked.contrast("label", words, given="year"),
+            ("three groups that follow the year", "plain"): asked.contrast("three", words, against="joint"),
+            ("three groups that follow the year", "given year"): asked.contrast(
+                "three", words, against="joint", given="year"
+            ),
+            ("number that follows the year", "plain"): asked.regress("~ number", words),
+            ("number that follows the year", "given year"): asked.regress("~ number + s(year)", words, terms="number"),
+        }
+        for key, table in tables.items():
+            found.setdefault(key, []).append(table["p"].dropna().tolist())
+    return pd.DataFrame([_row(name, what, "flipped", parts) for (name, what), parts in found.items()])
+
+
+def _row(name: str, what: str, kind: str, parts: list[list[float]]) -> dict[str, object]:
+    p = np.concatenate(parts)
+    error = np.std([np.mean(np.array(part) < 0.05) for part in parts]) / np.sqrt(len(parts))
+    row = {"labels": name, "test": what, "by": kind, "tests": len(p)}
+    return row | {"at 5%": (p < 0.05).mean(), "±": error, "at 1%": (p < 0.01).mean()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the corpora")
-    parser.add_argument("--corpora", nargs="+", choices=list(CORPORA), default=list(CORPORA))
+    known = [*CORPORA, PASSAGES]
+    parser.add_argument("--corpora", nargs="+", choices=known, default=known)
     parser.add_argument("--dimensions", type=int, default=50)
     parser.add_argument("--labellings", type=int, default=20)
     parser.add_argument("--words", type=int, default=50, help="of each band")
@@ -205,14 +240,22 @@ def main() -> None:
         os.environ["LAPLEX_CACHE"] = cache
         for name in arguments.corpora:
             started = time.monotonic()
-            cells = read(name, arguments.data, arguments.dimensions, arguments.words)
-            print(f"{name}: {len(cells.units):,} cells of {cells.units.cluster.max() + 1} units", flush=True)
-            tables.append(rejections(cells, arguments.labellings).assign(corpus=name))
+            if name == PASSAGES:
+                found = rejections_by_document(arguments.labellings // 2, arguments.dimensions, arguments.words // 2)
+            else:
+                cells = read(name, arguments.data, arguments.dimensions, arguments.words)
+                print(f"{name}: {len(cells.units):,} cells of {cells.units.cluster.max() + 1} units", flush=True)
+                found = rejections(cells, arguments.labellings)
+            tables.append(found.assign(corpus=name))
             print(tables[-1].to_string(index=False, float_format="{:.3f}".format))
             print(f"({time.monotonic() - started:.0f} s)", flush=True)
     if arguments.record:
         frame = pd.concat(tables)
-        record("Level given other columns", TEXT, [frame[["corpus", *frame.columns[:-1]]]])
+        frame = frame[["corpus", *frame.columns[:-1]]]
+        passages = frame["corpus"] == PASSAGES
+        for title, mine in (("Level given other columns", ~passages), ("Level by passage given the year", passages)):
+            if mine.any():
+                record(title, TEXT, [frame[mine]])
 
 
 if __name__ == "__main__":

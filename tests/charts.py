@@ -43,6 +43,15 @@ def findings(words=("war", "peace", "canal"), pairs=(("D", "R"),), held=1, along
     return pd.concat(frames, ignore_index=True)
 
 
+def coefficients(words=("war", "peace"), terms=(("party", "R"), ("year", ""), ("party:year", "R")), held=1):
+    """What `Embeddings.regress` gives: in each word, the first terms hold."""
+    rows = [(word, *term, place < held) for word in words for place, term in enumerate(terms)]
+    frame = pd.DataFrame(rows, columns=["word", "term", "level", "holds"])
+    size = np.random.default_rng(0).random(len(frame))
+    frame = frame.assign(estimate=size, standard_error=0.1, lower=size / 2, upper=size + 0.5, p=0.01, p_adjusted=0.02)
+    return frame.assign(uses=300, uses_against=200, units=30, units_against=20, context="a, b", context_against="")
+
+
 def layers(chart, mark=None):
     """The layers of a chart with one panel, in order; those with a mark of this type."""
     spec = chart.to_dict()

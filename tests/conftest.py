@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 
 import laplex as lx
+from laplex.cli import main
 from laplex.inference import testing
 
 settings.register_profile("laplex", deadline=None, database=None)
@@ -36,6 +38,30 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     folder = tmp_path / "cache"
     monkeypatch.setenv("LAPLEX_CACHE", str(folder))
     return folder
+
+
+class Finished(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def laplex(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., Finished]:
+    """Run a command in this process, and return its exit code and output."""
+
+    def run(*arguments: Any) -> Finished:
+        monkeypatch.setattr(sys, "argv", ["laplex", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return Finished(code, *capfd.readouterr())
+
+    return run
 
 
 @pytest.fixture

@@ -109,7 +109,9 @@ def test_fitted_embeddings_show_how_they_were_fitted():
 def test_an_explanation_shows_both_sides():
     context = pd.DataFrame({"word": ["men", SCRIPT, "gold"], "value": ["D", "D", "R"]})
     passages = pd.DataFrame({"value": ["D"], "before": ["in "], "word": ["uniform"], "after": [f", {IMAGE}"]})
-    texts = shown(lx.inference.Explanation("uniform", "party", ("D", "R"), 1.0, context, passages))
+    neighbors = pd.DataFrame({"value": ["D"], "neighbor": ["coat"], "similarity": [0.5]})
+    found = lx.inference.Explanation("uniform", "party", ("D", "R"), 1.0, np.ones(2), context, neighbors, passages)
+    texts = shown(found)
     assert texts[0] == "“uniform” by party: D and R"
     assert texts[-6:] == ["D", f"men, {SCRIPT}", "R", "gold", "D", f"… in uniform, {IMAGE} …"]
 

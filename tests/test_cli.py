@@ -6,7 +6,6 @@ import gzip
 import signal
 import subprocess
 import sys
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,10 @@ import pytest
 import typer
 
 import laplex as lx
-from laplex.cli import app, main
+from laplex.cli import app
 from laplex.text.tokens import Slices
 
-QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "trajectory", "project"]
+QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "regress", "trajectory", "project"]
 COMMANDS = [
     "info",
     "fit",
@@ -34,28 +33,6 @@ COMMANDS = [
     "export",
     "pairs",
 ]
-
-
-class Finished(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def laplex(monkeypatch, capfd):
-    """Run a command in this process, and return its exit code and output."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["laplex", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        return Finished(code, *capfd.readouterr())
-
-    return run
 
 
 def in_a_process(*arguments):

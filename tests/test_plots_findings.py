@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from charts import ODD_WORDS, data, layers, svg, texts
+from charts import ODD_WORDS, coefficients, data, layers, svg, texts
 
 import laplex as lx
 from laplex import plots
@@ -59,6 +59,33 @@ def test_comparisons_have_panels_with_the_same_axes():
     assert sizes == [50, 80]
     one, two = ([part["layer"][0]["encoding"][axis]["scale"]["domain"] for axis in "xy"] for part in spec["concat"])
     assert one == two
+
+
+def test_terms_of_a_regression_have_panels_main_effects_first():
+    frame = coefficients(terms=[("party:year", "R"), ("year", ""), ("party", "R"), ("party", "I"), ("party", "")])
+    spec = plots.volcano(frame).to_dict()
+    titles = ["party: all levels", "party: I", "party: R", "year", "party × year: R"]
+    assert [part["title"] for part in spec["concat"]] == titles
+    for part, (term, level) in zip(spec["concat"], [("party", ""), ("party", "I"), ("party", "R")]):
+        drawn = pd.DataFrame(spec["datasets"][part["layer"][0]["data"]["name"]])
+        mine = frame[(frame["term"] == term) & (frame["level"] == level)]
+        np.testing.assert_allclose(drawn["_x"], mine["estimate"])
+        assert drawn["_found"].tolist() == mine["holds"].tolist()
+    with pytest.raises(lx.InputError, match="13 comparisons are too many"):
+        plots.volcano(coefficients(terms=[("state", str(number)) for number in range(13)]))
+
+
+def test_one_term_is_the_title(tmp_path):
+    frame = coefficients(terms=[("party", "R")])
+    assert "party: R" in texts(svg(plots.volcano(frame), tmp_path))
+    tips = layers(plots.volcano(frame))[0]["encoding"]["tooltip"]
+    assert {"Term", "Level", "Standard error", "P adjusted"} <= {tip["title"] for tip in tips}
+
+
+def test_a_regression_that_was_written_to_a_file_is_drawn(tmp_path):
+    coefficients().to_csv(tmp_path / "a.csv", index=False)  # in which no level is an empty cell
+    spec = plots.volcano(pd.read_csv(tmp_path / "a.csv")).to_dict()
+    assert [part["title"] for part in spec["concat"]] == ["party: R", "year", "party × year: R"]
 
 
 def test_without_tests_height_is_how_often_the_word_occurs_where_it_is_rarer():
@@ -149,3 +176,21 @@ def test_a_difference_of_nothing_is_not_drawn():
     one_sided = explained()
     one_sided.context["value"] = "R"
     assert len(plots.explanation(one_sided).to_dict()["hconcat"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [
+        (("1906 to 2021", "1790 to 1905"), ["1790 to 1905", "1906 to 2021"]),
+        (("more of party:year", "less of party:year"), ["more of party:year", "less of party:year"]),
+        (("R", "D"), ["R", "D"]),
+    ],
+)
+def test_of_two_periods_the_earlier_is_left(values, drawn, tmp_path):
+    found = explained()
+    found.context["value"] = [values[0]] * 3 + [values[1]] * 3
+    found.values = values
+    chart = plots.explanation(found)
+    assert [part["title"]["text"] for part, _ in sides(chart)] == drawn
+    assert [{row["value"] for row in rows} for _, rows in sides(chart)] == [{value} for value in drawn]
+    assert set(drawn) <= set(texts(svg(chart, tmp_path)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
-from charts import data, differing, findings, layers, svg, texts
+from charts import ODD_WORDS, coefficients, data, differing, findings, layers, svg, texts
 
 import laplex as lx
 from laplex import plots
@@ -160,3 +161,73 @@ def test_which_column_the_dots_are_has_to_be_clear():
     frame = pd.DataFrame({"word": ["a"] * 4, "party": list("DDRR"), "sex": list("mfmf"), "position": [0.1, 0.4, 0, 1]})
     with pytest.raises(lx.InputError, match="color="):
         plots.dots(frame)
+
+
+def test_dots_that_do_not_hold_are_hollow(tmp_path):
+    frame = findings(held=1)
+    line, dot, hollow = layers(plots.dots(frame))
+    assert hollow["transform"] == [{"filter": "!datum._holds"}]
+    assert data(plots.dots(frame), dot)["_holds"].tolist() == frame["holds"].tolist()
+    assert line["encoding"]["opacity"]["condition"]["test"] == "datum._holds"
+    assert "Hollow: not shown to hold" in texts(svg(plots.dots(frame), tmp_path))
+    assert len(layers(plots.dots(findings(held=3)))) == 2
+
+
+def test_the_coefficients_of_a_word_have_a_row_each(tmp_path):
+    frame = coefficients(["war"], [("party:year", "R"), ("year", ""), ("party", "R"), ("party", "I"), ("party", "")])
+    chart = plots.coefficients(frame)
+    line, dot, _ = layers(chart)
+    rows = ["party: all levels", "party: I", "party: R", "year", "party × year: R"]
+    assert dot["encoding"]["y"]["scale"]["domain"] == rows
+    assert (line["encoding"]["x"]["field"], line["encoding"]["x2"]["field"]) == ("lower", "upper")
+    low, high = dot["encoding"]["x"]["scale"]["domain"]
+    assert low == 0
+    assert high > frame["upper"].max()
+    drawn = data(chart).set_index("_y").loc[rows]
+    expected = frame.set_index(["term", "level"]).loc[
+        [("party", ""), ("party", "I"), ("party", "R"), ("year", ""), ("party:year", "R")]
+    ]
+    np.testing.assert_allclose(drawn["_value"], expected["estimate"])
+    assert drawn["_holds"].tolist() == expected["holds"].tolist()
+    assert {"war", "Difference, log odds", "Hollow: not shown to hold", *rows} <= set(texts(svg(chart, tmp_path)))
+
+
+def test_several_words_have_a_panel_each(tmp_path):
+    chart = plots.coefficients(coefficients(["war", "peace", "canal"], held=3))
+    spec = chart.to_dict()
+    assert spec["facet"]["sort"] == ["war", "peace", "canal"]
+    assert {"war", "peace", "canal", "party × year: R"} <= set(texts(svg(chart, tmp_path)))
+    assert "Hollow: not shown to hold" not in texts(svg(chart, tmp_path))
+    chart.save(tmp_path / "a.png")
+    assert len((tmp_path / "a.png").read_bytes()) > 5_000
+
+
+def test_coefficients_without_enough_text_have_no_dot(tmp_path):
+    frame = coefficients(["war"])
+    frame.loc[1, ["estimate", "lower", "upper"]] = np.nan
+    chart = plots.coefficients(frame)
+    assert "Hollow: not shown to hold; no dot: too little text" in texts(svg(chart, tmp_path))
+    assert data(chart)["_value"].isna().tolist() == [False, True, False]
+    assert svg(chart, tmp_path).count('aria-roledescription="circle"') == 3  # two dots, of which one is hollow
+
+
+def test_any_word_and_level_has_coefficients(tmp_path):
+    frame = coefficients(ODD_WORDS, [("a.b[c]", word) for word in ODD_WORDS])
+    chart = plots.coefficients(frame)
+    assert set(data(chart)["_y"]) == {f"a.b[c]: {word}" for word in ODD_WORDS}
+    found = {text.replace("&quot;", '"') for text in texts(svg(chart, tmp_path))}
+    assert set(ODD_WORDS) <= found
+
+
+def test_what_is_no_regression_has_no_coefficients():
+    with pytest.raises(lx.InputError, match="no table of a regression: it has no term and level"):
+        plots.coefficients(findings())
+    with pytest.raises(lx.InputError, match="13 words are too many: choose up to 12"):
+        plots.coefficients(coefficients([f"w{number}" for number in range(13)]))
+    with pytest.raises(lx.InputError, match='"war" has more than one row for year'):
+        plots.coefficients(coefficients(["war"], [("year", ""), ("year", "")]))
+
+
+def test_bars_of_a_regression_have_a_panel_for_each_term():
+    spec = plots.bars(coefficients()).to_dict()
+    assert sorted(part["title"] for part in spec["concat"]) == ["party × year: R", "party: R", "year"]

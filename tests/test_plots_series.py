@@ -290,3 +290,37 @@ def test_history(tmp_path):
 def test_what_is_no_history(frame):
     with pytest.raises(lx.InputError, match="no history"):
         plots.history(frame)
+
+
+def effect(word="war", along="year", seed=0):
+    """What `Embeddings.effect` gives."""
+    values = np.linspace(1800.5, 2000.25, 24)
+    position = np.linspace(-0.5, 0.5, 24)
+    frame = pd.DataFrame({"word": word, along: values, "estimate": position})
+    frame = frame.assign(lower=position - 0.1, upper=position + 0.2)
+    counts = np.random.default_rng(seed).integers(1, 99, (2, 24))
+    return frame.assign(uses=counts[0], units=counts[1])
+
+
+@pytest.mark.parametrize("along", ["year", "Age of the speaker"])
+def test_an_effect_is_a_line_along_its_number_with_a_band(tmp_path, along):
+    frame = effect(along=along)
+    chart = plots.lines(frame)
+    (line,), (band,) = layers(chart, "line"), layers(chart, "area")
+    assert line["encoding"]["x"]["title"] == along.capitalize()
+    assert line["encoding"]["y"]["title"] == "Position, log odds from the mean"
+    assert (band["encoding"]["y"]["field"], band["encoding"]["y2"]["field"]) == ("lower", "upper")
+    np.testing.assert_allclose(data(chart)["_x"], frame[along])
+    axis = line["encoding"]["y"]["axis"]
+    assert axis["gridColor"]["condition"]["test"] == "datum.value === 0"
+    tips = [tip["title"] for tip in layers(chart, "point")[0]["encoding"]["tooltip"]]
+    assert tips == [along.capitalize(), "Word", "Estimate", "Lower", "Upper", "Uses", "Units"]
+    chart.save(tmp_path / "a.png")
+    assert len((tmp_path / "a.png").read_bytes()) > 5_000
+
+
+def test_effects_of_several_words_have_a_line_or_a_panel_each():
+    two = plots.lines(pd.concat([effect("war"), effect("peace")]))
+    assert layers(two, "line")[0]["encoding"]["color"]["scale"]["domain"] == ["war", "peace"]
+    three = plots.lines(pd.concat([effect(word) for word in ("war", "peace", "canal")])).to_dict()
+    assert three["facet"]["sort"] == ["war", "peace", "canal"]

@@ -2,14 +2,15 @@
 
     laplex info, cache, pairs            describe a corpus or a model, manage the cache, read dictionaries
     laplex fit, tune, demo               estimate models
-    laplex neighbors, similarity, contrast, distance, drift, trajectory, project, stability    ask saved models
+    laplex contrast, distance, drift, regress, explain, passages    test how words differ
+    laplex neighbors, similarity, association, trajectory, project, stability    ask saved models
     laplex evaluate, export, explore, report    score a model, or pass it on
 
 Results are printed to standard output; progress and messages to standard error. Exit codes: 0 for success, 1 for an
 error in the input (one line says which), 2 for wrong usage, 130 after Ctrl-C.
 """
 
-from laplex.cli import app, corpora, fitting, models
+from laplex.cli import app, corpora, fitting, inference, models
 from laplex.cli.app import main
 
-__all__ = ["app", "corpora", "fitting", "main", "models"]
+__all__ = ["app", "corpora", "fitting", "inference", "main", "models"]

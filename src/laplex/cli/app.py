@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Collection
 from inspect import Signature, signature
+from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, Literal, get_origin
 
 import pandas as pd
 import typer
@@ -97,7 +99,8 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # accepted in any position
     try:
-        with record_command(arguments):
+        with record_command(arguments), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
             app(arguments)
     except (KeyboardInterrupt, _InterruptedError, LaplexError) as error:
         if debug:
@@ -106,6 +109,12 @@ def main() -> None:
         console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
         console.print(f"laplex: {message}", style="red")
         sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as one line, without the place in the code that gave it."""
+    console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+    console.print(f"laplex: warning: {visible(str(message))}", style="yellow")
 
 
 def visible(text: str) -> str:
@@ -125,21 +134,27 @@ def show(result: str | Table) -> None:
         Console(highlight=False).print(result)
 
 
-def show_frame(frame: pd.DataFrame) -> None:
-    """Print a data frame as a table, numbers aligned to the right."""
-    table = Table()
+def show_frame(frame: pd.DataFrame, *, wrapped: Collection[str] | None = None, **look: Any) -> None:
+    """Print a data frame as a table, numbers aligned to the right.
+
+    `wrapped` are the columns whose cells may have several lines, all by default, and `look` is that of Rich's Table.
+    """
+    table = Table(**look)
     for name, column in frame.items():
-        is_number = pd.api.types.is_numeric_dtype(column)
-        table.add_column(escape(visible(str(name))), justify="right" if is_number else "left")
+        justify: Literal["left", "right"] = "right" if pd.api.types.is_numeric_dtype(column) else "left"
+        whole = wrapped is not None and name not in wrapped
+        table.add_column(escape(visible(str(name))), justify=justify, no_wrap=whole, overflow="fold")
     for row in frame.itertuples(index=False):
         table.add_row(*map(_cell, row))
     show(table)
 
 
 def _cell(value: Any) -> str:
+    if value is pd.NA or (isinstance(value, float) and pd.isna(value)):
+        return ""
     if isinstance(value, float):
-        return "" if pd.isna(value) else f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else escape(visible(str(value)))
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, Integral) and not isinstance(value, bool) else escape(visible(str(value)))
 
 
 def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]) -> None:
@@ -149,40 +164,6 @@ def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Calla
         write_csv(frame, csv)
     if plot is not None:
         draw(frame).save(plot)
-
-
-def answer_findings(
-    frame: pd.DataFrame, top: int, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]
-) -> None:
-    """The same for a table of findings, of which the first `top` rows are printed and drawn, and all are written."""
-    if "context" in frame:
-        show_frame(readable(frame.head(top)))
-    else:
-        show_frame(frame.head(top))
-    if csv is not None:
-        write_csv(frame, csv)
-    if plot is not None:
-        draw(frame.head(top)).save(plot)
-
-
-def readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Findings as text that fits a terminal: intervals beside estimates, and both sides in one column."""
-    shown = with_interval_beside(frame)
-    for name in ("uses", "units"):
-        shown[name] = ["" if pd.isna(a) else f"{a:,} / {b:,}" for a, b in zip(frame[name], frame[f"{name}_against"])]
-    names = {"context": "used with", "context_against": "against: used with"}
-    hidden = ["uses_against", "units_against", "permutations"]
-    sides = frame[["value", "against"]].drop_duplicates()
-    if len(sides) == 1:
-        value, against = sides.iloc[0]
-        if frame.attrs.get("question") == "drift":  # whose ends are named, but whose halves are compared
-            value, against = "earlier half", "later half"
-        names |= {"context": f"{value}: used with", "context_against": f"{against}: used with"}
-        hidden += ["value", "against"]
-    elif sides["against"].nunique() == 1:
-        names |= {"value": f"against {sides['against'].iloc[0]}"}
-        hidden += ["against"]
-    return shown.drop(columns=[name for name in hidden if name in shown]).rename(columns=names)
 
 
 def with_interval_beside(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,72 +1,37 @@
-"""Commands on saved models: questions, each of which prints the table of the method of the same name, and the others.
+"""Commands on saved models: similarities with their intervals, the stability of neighbors, scores, and files.
 
-A slice is chosen by options that are named after its columns, which only the model knows, so these commands accept
-unknown options and `split_options` sorts them: laplex neighbors MODEL health --party D.
+Commands that test how words differ are in `inference.py`.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pandas as pd
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, answer_findings, command, show, show_frame, write_csv
+from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame, write_csv
+from laplex.cli.options import (
+    Across,
+    Given,
+    Intervals,
+    Language,
+    SavedModel,
+    SavedModels,
+    Slice,
+    Top,
+    Vectors,
+    Words,
+    inference_options,
+    only_columns,
+    split_options,
+)
 from laplex.errors import InputError
 from laplex.explorer.launching import PORT
 from laplex.fitting.stability import refitted
-
-SavedModel = Annotated[Path, Argument(metavar="MODEL", help="The folder of a saved model.")]
-SavedModels = Annotated[list[str], Argument(metavar="MODEL… [--COLUMN VALUE]…", help="Saved models, and a slice.")]
-Words = Annotated[list[str], Argument(metavar="WORD… [--COLUMN VALUE]…", help="Words, and optionally a slice.")]
-Slice = Annotated[list[str] | None, Argument(metavar="[--COLUMN VALUE]…", help="The slices to look at.")]
-Column = Annotated[str, Argument(help="A column that the vectors vary by.")]
-Vectors = Annotated[Literal["words", "contexts", "both"], Option(help="Use word vectors, context vectors, or both.")]
-Language = Annotated[str | None, Option("--language", help="The language of the words, if there are several.")]
-Top = Annotated[int, Option(help="The number of rows to show; a CSV file has all of them.")]
-Word = Annotated[list[str] | None, Option(help="A word to show instead of all; may be repeated.")]
-Test = Annotated[bool, Option("--test/--no-test", help="Test, or show only the bare distances of the vectors.")]
-Intervals = Annotated[bool, Option("--test/--no-test", help="Add intervals, or show the fitted vectors alone.")]
-Across = Annotated[str | None, Option(help="A column: test the differences between its values.")]
-Value = Annotated[list[str] | None, Option(help="A value to compare; repeat it for others. Default: all.")]
-
-OLD_OPTIONS = {  # of earlier versions, and what to write instead
-    "cluster": "write --unit",
-    "min-clusters": "write --min-units",
-    "rank": "what holds comes first",
-    "joint": "write --against joint",
-    "each": "name a slice, or write laplex distance --along COLUMN",
-    "steps": "write laplex trajectory",
-    "measure": "with --no-test the table has both distances",
-}
-
-
-def inference_options(
-    unit: Annotated[
-        str | None, Option(help="The column that says who was sampled. Default: that of the fit, or documents.")
-    ] = None,
-    interval: Annotated[float, Option(help="The coverage of intervals in repeated samples.")] = 0.9,
-    level: Annotated[float, Option(help="The false discovery rate at which a finding holds.")] = 0.1,
-    min_effect: Annotated[float, Option(help="The smallest size that the lower end of an interval must have.")] = 0.1,
-    min_units: Annotated[int | None, Option(help="The number of units on each side that must use a word.")] = None,
-    min_count: Annotated[int, Option(help="The number of times that a word must occur.")] = 100,
-    function_words: Annotated[bool, Option("--function-words", help="Also list function words.")] = False,
-    permutations: Annotated[
-        int | None, Option(help="Count this many permutations for p-values. Default: 999 to a million, as needed.")
-    ] = None,
-    language: Language = None,
-    threads: Annotated[int | None, Option(help="The number of threads. Default: all cores.")] = None,
-    seed: Annotated[int, Option(help="The random seed of permutations.")] = 1,
-    quiet: Quiet = False,
-) -> dict[str, Any]:
-    """The options that all tests share."""
-    options = locals()
-    return {name: value for name, value in options.items() if name != "function_words"} | {
-        "exclude": () if function_words else None
-    }
 
 
 @command("laplex neighbors speeches.laplex health --party D", column_options=True, shared=inference_options)
@@ -96,6 +61,7 @@ def similarity(
     words: Words,
     *,
     across: Across = None,
+    given: Given = None,
     test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
@@ -106,7 +72,7 @@ def similarity(
     if len(chosen) != 2:
         raise InputError(f"similarity takes two words, not {len(chosen)}")
     inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.similarity(chosen[0], chosen[1], across=across, at=at, test=test)
+    frame = inference.similarity(chosen[0], chosen[1], across=across, given=given, at=at, test=test)
     answer(frame, csv, plot, lx.plots.lines if across is None else lx.plots.bars)
 
 
@@ -123,128 +89,16 @@ def association(
     targets: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
     attributes: Annotated[list[str], Option(help="A set of words, in quotes; give two.")],
     across: Across = None,
+    given: Given = None,
     csv: Csv = None,
     plot: Plot = None,
     **shared: Any,
 ) -> None:
     """Show how much more one set of words is associated with an attribute than another set is (WEAT)."""
     inference = lx.load(model).inference(**inference_options(**shared))
-    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in given) for given in (targets, attributes)]
-    frame = inference.association(*sets, across=across, at=only_columns(slice))
+    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in both) for both in (targets, attributes)]
+    frame = inference.association(*sets, across=across, given=given, at=only_columns(slice))
     answer(frame, csv, plot, lx.plots.bars)
-
-
-@command("laplex contrast speeches.laplex party --unit speaker", column_options=True, shared=inference_options)
-def contrast(
-    model: SavedModel,
-    column: Column,
-    slice: Slice = None,
-    *,
-    word: Word = None,
-    value: Value = None,
-    against: Annotated[
-        str | None, Option(help="What values are compared with: rest, pairs, joint, or a value.")
-    ] = None,
-    test: Test = True,
-    top: Top = 15,
-    csv: Csv = None,
-    plot: Plot = None,
-    **shared: Any,
-) -> None:
-    """Show the words that are used differently at the values of a column: how much, how surely, and with what words."""
-    inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.contrast(column, word, values=value, against=against, at=only_columns(slice), test=test)
-    answer_findings(frame, top, csv, plot, lx.plots.bars)
-
-
-@command(
-    "laplex distance speeches.laplex health relief --across party --along period",
-    column_options=True,
-    shared=inference_options,
-)
-def distance(
-    model: SavedModel,
-    words: Words,
-    *,
-    across: Annotated[str, Option(help="The column whose values are compared.")],
-    along: Annotated[str | None, Option(help="A column, such as the period, to show the distance along.")] = None,
-    test: Test = True,
-    csv: Csv = None,
-    plot: Plot = None,
-    **shared: Any,
-) -> None:
-    """Show how different words are between the values of a column, also through time."""
-    chosen, at = split_options(words)
-    inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.distance(chosen, across, along, at=at, test=test)
-    answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
-
-
-@command("laplex drift speeches.laplex period --party D", column_options=True, shared=inference_options)
-def drift(
-    model: SavedModel,
-    column: Column,
-    slice: Slice = None,
-    *,
-    word: Word = None,
-    test: Test = True,
-    top: Top = 15,
-    csv: Csv = None,
-    plot: Plot = None,
-    **shared: Any,
-) -> None:
-    """Show the words whose use changes along an ordered column: how far, how surely, and from what to what."""
-    inference = lx.load(model).inference(**inference_options(**shared))
-    frame = inference.drift(column, word, at=only_columns(slice), test=test)
-    answer_findings(frame, top, csv, plot, lx.plots.bars)
-
-
-@command("laplex explain speeches.laplex war party --value D --value R", column_options=True, shared=inference_options)
-def explain(
-    model: SavedModel,
-    word: Annotated[str, Argument(help="The word to explain.")],
-    column: Annotated[str, Argument(help="The column whose values are compared.")],
-    slice: Slice = None,
-    *,
-    value: Value = None,
-    top: Annotated[int, Option(help="The number of context words to show.")] = 15,
-    passages: Annotated[int, Option(help="The number of passages to show for each group.")] = 3,
-    csv: Csv = None,
-    **shared: Any,
-) -> None:
-    """Show which context words and passages make a word differ between two groups."""
-    inference = lx.load(model).inference(**inference_options(**shared))
-    found = inference.explain(word, column, values=value, at=only_columns(slice), passages=passages)
-    show_frame(found.context.head(top))
-    show_passages(found.passages)
-    if csv is not None:
-        write_csv(found.context, csv)
-
-
-@command("laplex passages speeches.laplex health --party D", column_options=True)
-def passages(
-    model: SavedModel,
-    words: Words,
-    top: Annotated[int, Option(help="The number of passages to show.")] = 10,
-    language: Language = None,
-    csv: Csv = None,
-) -> None:
-    """Show typical passages with a word, in the original text."""
-    chosen, at = split_options(words)
-    if len(chosen) != 1:
-        raise InputError(f"passages takes one word, not {len(chosen)}")
-    frame = lx.load(model).inference(language=language).passages(chosen[0], at=at, top=top)
-    show_passages(frame)
-    if csv is not None:
-        write_csv(frame, csv)
-
-
-def show_passages(frame: pd.DataFrame) -> None:
-    """Print passages as sentences, each with the metadata of its document."""
-    for row in frame.to_dict("records"):
-        metadata = [str(row[name]) for name in row if name not in ("value", "before", "word", "after", "document")]
-        label = f"{row['value']}: " if "value" in row else ""
-        show(f"{label}… {row['before']}{row['word']}{row['after']} … ({', '.join(metadata)})")
 
 
 @command("laplex trajectory speeches.laplex health --to tax", column_options=True, shared=inference_options)
@@ -281,6 +135,7 @@ def project(
     plus: Annotated[list[str], Option(help="A word of the positive pole; may be repeated.")],
     minus: Annotated[list[str], Option(help="A word of the negative pole; may be repeated.")],
     across: Across = None,
+    given: Given = None,
     test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
@@ -290,7 +145,7 @@ def project(
     chosen, at = split_options(words)
     fitted = lx.load(model)
     inference = fitted.inference(**inference_options(**shared))
-    frame = inference.project(chosen, (plus, minus), across=across, at=at, test=test)
+    frame = inference.project(chosen, (plus, minus), across=across, given=given, at=at, test=test)
     through_time = across is None and any(map(fitted.ordered, fitted.columns))
     answer(frame, csv, plot, lx.plots.lines if through_time else lx.plots.bars)
 
@@ -409,30 +264,3 @@ def report(
     chosen = [word for part in words or [] for word in re.split(r"[,;\s]+", part) if word] or None
     lx.report(fitted, out, title=title, words=chosen, column=column, unit=unit, language=language, quiet=quiet)
     show(f"report written to {out}")
-
-
-def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """Separate words from the values of columns: ["health", "--party", "D", "--period=2010"]."""
-    words: list[str] = []
-    where: dict[str, Any] = {}
-    remaining = iter(arguments)
-    for argument in remaining:
-        if not argument.startswith("--"):
-            words.append(argument)
-            continue
-        column, separator, value = argument[2:].partition("=")
-        following = value if separator else next(remaining, None)
-        if column in OLD_OPTIONS:
-            raise InputError(f"--{column} is no longer an option: {OLD_OPTIONS[column]}")
-        if not column or following is None:
-            raise InputError(f"{argument} has no value: write {argument} VALUE")
-        where[column] = following
-    return words, where
-
-
-def only_columns(arguments: list[str] | None) -> dict[str, Any]:
-    """The values of columns, where no word is expected."""
-    words, where = split_options(arguments or [])
-    if words:
-        raise InputError(f'"{words[0]}" is one argument too many: slices are chosen as --COLUMN VALUE')
-    return where

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from laplex.errors import quote
 from laplex.inference.comparisons import Comparison
+from laplex.inference.covariates import Covariates
 from laplex.inference.decomposition import UnitWeights, sides_of_units
-from laplex.inference.design import Coefficient, Covariates, Design, DesignUnits, check_estimable
+from laplex.inference.design import Coefficient, Design, DesignUnits, check_estimable
 from laplex.inference.partial_scores import SharedScores
 from laplex.inference.partial_test import ColumnPermutations, PartialTest
 from laplex.inference.permutations import Trend

@@ -1,42 +1,34 @@
-"""Design matrices: what a formula, or a list of columns, says about documents.
+"""Design matrices: what a formula says about documents.
 
-A column whose values are all numbers or periods of time is a number, any other a factor; C(column) makes a factor of
-any, and C(column, "value") takes that value as the reference. Numbers are centered and divided by their standard
-deviation over documents, so that the coefficient of a number is for one standard deviation, and that of a main effect
-beside an interaction for the mean. Factors have treatment contrasts: each level against the reference, which is the
-first. s(column) is a natural cubic spline, log(column) a logarithm.
+C(column) makes a factor of any column, and C(column, "value") takes that value as the reference. Numbers are
+standardized, so that the coefficient of a number is for one standard deviation, and that of a main effect beside an
+interaction for the mean. Factors have treatment contrasts: each level against the reference, which is the first.
+s(column) is a natural cubic spline, log(column) a logarithm.
 
-Documents with the same values make up a cell, and all that is tested is summed by cell and sampling unit. So numbers
-with many values are put into bins of much the same size first, of which each has its mean.
+Documents with the same values make up a cell, and all that is tested is summed by cell and sampling unit.
 M documents, G cells, K columns, U units.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from formulaic import Formula, ModelMatrix, model_matrix
+from formulaic import ModelMatrix, model_matrix
 from formulaic.errors import FormulaicError
-from formulaic.transforms.cubic_spline import natural_cubic_spline
 
 from laplex.errors import InputError, quote
+from laplex.inference.covariates import MAX_LEVELS, Covariates
+from laplex.inference.formulas import check_formula, names_in
 from laplex.inference.units import Floats, Ints, Units
 from laplex.text.tokens import Tokens
 
-MAX_LEVELS = 64  # of a factor; as many values of a number are kept apart
-BINS = 24  # of numbers that have more values
 MAX_CELLS = 4_000
-MAX_STRATA = 12  # values of a number up to which documents are compared within each value, if it is only controlled for
-SPLINE_COLUMNS = 3
 SMALLEST_EIGENVALUE = 1e-8  # of the correlations of columns, below which they are collinear
-FUNCTIONS = ("C", "s", "log")  # that a formula may have
-_NAME = re.compile("`([^`]*)`")
 
 
 class Coefficient(NamedTuple):
@@ -65,12 +57,14 @@ class Design:
     def of(cls, covariates: Covariates, formula: str) -> Design:
         """The design that a formula makes of documents."""
         text = formula.strip()
-        names = _check_formula(text, covariates.tokens)
+        names = check_formula(text, covariates.tokens)
         frame = covariates.frame(names)
         transforms = {"C": covariates.factor, "s": covariates.spline, "log": covariates.log}
         try:
             matrix = model_matrix(text, frame, context=transforms, na_action="raise")
         except FormulaicError as error:
+            if isinstance(error.__cause__, InputError):
+                raise error.__cause__ from None
             raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(f'the formula "{text}" cannot be evaluated: {error}') from None
@@ -97,9 +91,9 @@ class Design:
         for term, columns in terms.items():
             if str(term) != "1":
                 labels = [str(factor.expr) for factor in term.factors if _is_factor(str(factor.expr), covariates)]
-                coefficients += _coefficients(str(term).replace("`", ""), columns, names, labels, len(term.factors))
+                coefficients += _coefficients(str(term).replace("`", ""), columns, names, labels)
                 for name in factors:
-                    if any(name == label or name in (_names_in(label) or []) for label in labels):
+                    if any(name == label or name in (names_in(label) or []) for label in labels):
                         factors[name] += tuple(columns)
         cells = frame.iloc[first].reset_index(drop=True)
         scales = {name: scale for name, scale in covariates.scales.items() if name in frame}
@@ -112,178 +106,18 @@ class Design:
         return np.asarray(pd.factorize(self.cells[name], sort=True)[0], np.int64)
 
 
-class Covariates:
-    """The columns of some documents: categories, and standardized numbers."""
-
-    def __init__(self, tokens: Tokens, documents: Ints) -> None:
-        self.tokens, self.documents = tokens, documents
-        self.factors: list[str] = []
-        self.scales: dict[str, tuple[float, float]] = {}
-
-    def frame(self, names: Iterable[str]) -> pd.DataFrame:
-        """(M) The columns."""
-        return pd.DataFrame({name: self._column(name) for name in names})
-
-    def _column(self, name: str) -> Any:
-        present, codes = np.unique(self.tokens.codes(name)[self.documents], return_inverse=True)
-        numbers = self.tokens.number_values(name)
-        if numbers is None or len(present) < 2:
-            self.factors.append(name)
-            return self._categories(name)
-        column = _in_bins(numbers[present], codes.reshape(-1).astype(np.int64))
-        self.scales[name] = float(column.mean()), float(column.std())
-        return (column - self.scales[name][0]) / self.scales[name][1]
-
-    def _categories(self, name: str) -> pd.Categorical[Any]:
-        known = self.tokens.values(name)
-        present, codes = np.unique(self.tokens.codes(name)[self.documents], return_inverse=True)
-        return pd.Categorical.from_codes(codes.reshape(-1), pd.Index([known[i] for i in present.tolist()]))
-
-    def factor(self, x: Any, reference: Any = None) -> Any:
-        """A column as a factor, with a level that others are compared with."""
-        found = self._categories(x.name)
-        if len(found.categories) > MAX_LEVELS:
-            raise InputError(f"C({x.name}) has {len(found.categories):,} levels, more than {MAX_LEVELS}")
-        if reference is not None:
-            if str(reference) not in found.categories:
-                raise InputError(f'"{x.name}" has no value {str(reference)!r}; it has {quote(found.categories, 12)}')
-            first = [str(reference)]
-            found = found.reorder_categories(first + [value for value in found.categories if value not in first])
-        if x.name not in self.factors:
-            self.factors.append(x.name)
-        return pd.Series(found, index=x.index, name=x.name)
-
-    def levels(self, name: str, most: int, bins: int) -> Ints:
-        """(M) The level of each document; of a number with more than `most` values, its bin."""
-        present, codes = np.unique(self.tokens.codes(name)[self.documents], return_inverse=True)
-        numbers = self.tokens.number_values(name)
-        if numbers is None or len(present) <= most:
-            return codes.reshape(-1).astype(np.int64)
-        return _bins_of(numbers[present], codes.reshape(-1).astype(np.int64), bins)[codes.reshape(-1)]
-
-    def is_stratified(self, name: str) -> bool:
-        """Whether a column that is controlled for is a factor, or a number with few values."""
-        present = np.unique(self.tokens.codes(name)[self.documents])
-        return self.tokens.number_values(name) is None or len(present) <= MAX_STRATA
-
-    def formula(self, given: Sequence[str]) -> str:
-        """A formula of columns that are controlled for, if they are not one already.
-
-        Documents are compared within the levels of factors and within each value of numbers that have few, and along a
-        spline of numbers that have many.
-        """
-        if len(given) == 1 and given[0].strip().startswith("~"):
-            return given[0]
-        parts = [f"C(`{name}`)" if self.is_stratified(name) else f"s(`{name}`)" for name in dict.fromkeys(given)]
-        return "~ " + " + ".join(parts)
-
-    def spline(self, x: Any, df: int = SPLINE_COLUMNS) -> Any:
-        """A natural cubic spline with `df` columns, centered."""
-        return natural_cubic_spline(x, df=df, constraints="center")
-
-    def log(self, x: Any) -> Any:
-        """The logarithm of a number, standardized."""
-        mean, deviation = self.scales[x.name]
-        raw = mean + deviation * np.asarray(x, np.float64)
-        if not (raw > 0).all():
-            raise InputError(f"log({x.name}) needs numbers above 0; the smallest is {raw.min():g}")
-        found = np.log(raw)
-        return pd.Series((found - found.mean()) / max(float(found.std()), 1e-300), index=x.index)
-
-
-def _in_bins(numbers: Floats, codes: Ints) -> Floats:
-    """(M) The number of each document; of many numbers, the mean of a bin of neighbors."""
-    if len(numbers) <= MAX_LEVELS:
-        return np.asarray(numbers[codes])
-    size, bins = np.bincount(codes, minlength=len(numbers)), _bins_of(numbers, codes, BINS)
-    return np.asarray((np.bincount(bins, size * numbers) / np.bincount(bins, size))[bins][codes])
-
-
-def _bins_of(numbers: Floats, codes: Ints, bins: int) -> Ints:
-    """The bin of each number, of neighbors that much the same number of documents have; `codes` (M) are theirs."""
-    size = np.bincount(codes, minlength=len(numbers))
-    order = np.argsort(numbers, kind="stable")
-    middle = np.empty(len(numbers))
-    middle[order] = (np.cumsum(size[order]) - size[order] / 2) / size.sum()
-    return np.asarray(np.unique((middle * bins).astype(np.int64), return_inverse=True)[1])
-
-
-def formula_of(columns: str | Sequence[str]) -> str:
-    """A formula, or a list of columns as one."""
-    if isinstance(columns, str):
-        if not columns.strip().startswith("~"):
-            raise InputError(f'the formula "{columns}" does not begin with "~": write "~ party + year", or a list')
-        return columns
-    return "~ " + " + ".join(f"`{name}`" for name in columns)
-
-
-def _check_formula(text: str, tokens: Tokens) -> list[str]:
-    """The columns that a formula names, in the order of the text's columns.
-
-    A formula is evaluated as Python, so it may have nothing but columns, numbers, and a few functions.
-    """
-    try:
-        formula = Formula(text)
-        terms = list(formula)
-    except FormulaicError as error:
-        raise InputError(f'the formula "{text}" cannot be read: {str(error).splitlines()[0]}') from None
-    if not all(hasattr(term, "factors") for term in terms):
-        raise InputError(f'the formula "{text}" has a left side: what is explained is always the word')
-    names: set[str] = set()
-    for expression in {str(factor.expr) for term in terms for factor in term.factors}:
-        found = _names_in(expression) if expression not in tokens.columns else [expression]
-        if found is None:
-            raise InputError(
-                f'"{expression}" is not allowed in a formula: it may have columns, +, *, :, and {quote(FUNCTIONS)}'
-            )
-        names.update(found)
-    if unknown := sorted(names - set(tokens.columns)):
-        known = quote(tokens.columns, 12)
-        raise InputError(f'the formula "{text}" names "{unknown[0]}", which is no column; there are {known}')
-    if not names:
-        raise InputError(f'the formula "{text}" names no column; there are {quote(tokens.columns, 12)}')
-    return [name for name in tokens.columns if name in names]
-
-
-def _names_in(expression: str) -> list[str] | None:
-    """The columns of an expression in a formula; None if it has anything else but numbers and known functions."""
-    quoted = _NAME.findall(expression)
-    plain = _NAME.sub(lambda match: f"column_{quoted.index(match[1])}_", expression)
-    try:
-        tree = ast.parse(plain, mode="eval").body
-    except SyntaxError:
-        return None
-    if isinstance(tree, ast.Constant):
-        return []
-    inner: list[ast.expr] = [tree]
-    if isinstance(tree, ast.Call):
-        allowed = isinstance(tree.func, ast.Name) and tree.func.id in FUNCTIONS and len(tree.args) in (1, 2)
-        if not allowed or not all(isinstance(k.value, ast.Constant) for k in tree.keywords):
-            return None
-        if not all(isinstance(argument, ast.Constant) for argument in tree.args[1:]):
-            return None
-        inner = tree.args[:1]
-    if not isinstance(inner[0], ast.Name):
-        return None
-    name = inner[0].id
-    return [quoted[int(name.split("_")[1])] if plain != expression and name.startswith("column_") else name]
-
-
 def _is_factor(expression: str, covariates: Covariates) -> bool:
     """Whether a part of a term has levels."""
-    names = [expression] if expression in covariates.tokens.columns else _names_in(expression) or []
+    names = [expression] if expression in covariates.tokens.columns else names_in(expression) or []
     return expression.startswith("C(") or (expression in names and names[0] in covariates.factors)
 
 
-def _coefficients(
-    term: str, columns: Sequence[int], names: Sequence[str], factors: Sequence[str], parts: int
-) -> list[Coefficient]:
-    """The coefficients of a term: those of single levels and, if there are several columns, all of them together."""
+def _coefficients(term: str, columns: Sequence[int], names: Sequence[str], factors: Sequence[str]) -> list[Coefficient]:
+    """The coefficients of a term: each column that is a number or a level, and all of them if there are several."""
     found = []
-    if len(columns) == 1 or (factors and len(factors) == parts) or factors:
-        levels = [_level(names[k], factors) for k in columns]
-        if len(columns) == 1 or len(set(levels)) == len(columns):
-            found += [Coefficient(term, level, (k,)) for k, level in zip(columns, levels)]
+    levels = [_level(names[k], factors) for k in columns]
+    if len(set(levels)) == len(columns):  # the columns of a spline have no level, or share one
+        found += [Coefficient(term, level, (k,)) for k, level in zip(columns, levels)]
     if len(columns) > 1:
         found.append(Coefficient(term, "", tuple(columns)))
     return found

@@ -22,7 +22,8 @@ from scipy import stats
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
 from laplex.inference.contexts import pooled
-from laplex.inference.design import Covariates, Design
+from laplex.inference.covariates import Covariates
+from laplex.inference.design import Design
 from laplex.inference.partial_scores import PartialScores, pseudo_inverse
 from laplex.inference.score_test import size_metric
 from laplex.inference.scores import ScorePass

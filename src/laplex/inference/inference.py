@@ -21,14 +21,14 @@ from laplex.inference.coefficients import control
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
 from laplex.inference.contexts import pooled
 from laplex.inference.cosines import CosineQuestions, Given, columns_given
-from laplex.inference.design import formula_of
 from laplex.inference.effects import effect_along
 from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COLUMNS, Findings, Question, holds
+from laplex.inference.formulas import formula_of
 from laplex.inference.regression import REGRESSION_COLUMNS, regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.testing import adjust_p
-from laplex.inference.units import Options, Units, check_unit, gather, tokens_for, warn_of_speakers
+from laplex.inference.units import Options, Units, check_unit, documents_at, gather, tokens_for, warn_of_speakers
 from laplex.lexicons import stop_words
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.answers import StoredTest
@@ -192,8 +192,10 @@ class Inference(CosineQuestions):
             return self._by_word(self.contrast(across, words, given=given, at=at), words)
         tokens, frames = tokens_of(self.fitted, self.tokens), []
         quietly = replace(self, tokens=tokens, quiet=True)
+        documents = documents_at(tokens, self.fitted.language(self.language), check_slice(at))
         for number, value in enumerate(tokens.values(along)):
-            if len(np.unique(tokens.codes(across)[tokens.codes(along) == number])) < 2:
+            inside = documents[tokens.codes(along)[documents] == number]
+            if len(np.unique(tokens.codes(across)[inside])) < 2:
                 say(f'"{across}" has one value only where "{along}" is {value}: left out', quiet=self.quiet)
                 continue
             frame = quietly.contrast(across, words, given=given, at={**(at or {}), along: value})

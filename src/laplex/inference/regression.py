@@ -12,7 +12,8 @@ from typing import Any
 
 from laplex.errors import InputError, quote
 from laplex.inference.coefficients import CoefficientQuestion, formula_questions
-from laplex.inference.design import Covariates, Design
+from laplex.inference.covariates import Covariates
+from laplex.inference.design import Design
 from laplex.inference.findings import COLUMNS
 from laplex.inference.units import Options, Units, check_unit, design_units, documents_at
 from laplex.text.tokens import Tokens

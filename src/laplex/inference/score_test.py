@@ -73,7 +73,8 @@ def effect_bounds(square: Any, variance: Any, direction_variance: Any, z: Any) -
     """The bounds of one effect or of arrays of them; see `Effect.bounds`."""
     middle = square + 2 * z * z * direction_variance
     width = np.sqrt(np.maximum(middle * middle - square * square + z * z * variance, 0.0))
-    return middle - width, middle + width
+    # of a square far below zero, no size is that many deviations away
+    return np.minimum(middle - width, square), np.maximum(middle + width, square)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laplex.errors import InputError, quote
-from laplex.inference.design import MAX_STRATA, Covariates
+from laplex.inference.covariates import MAX_STRATA, Covariates
 from laplex.inference.units import Floats, Ints
 from laplex.runtime.display import say
 from laplex.text.tokens import Tokens

@@ -7,12 +7,13 @@ from laplex.plots.chart import Chart, save
 from laplex.plots.findings import explanation, volcano
 from laplex.plots.network import graph
 from laplex.plots.projections import map, trajectory
-from laplex.plots.ranking import bars, dots
+from laplex.plots.ranking import bars, coefficients, dots
 from laplex.plots.series import curve, history, lines
 
 __all__ = [
     "Chart",
     "bars",
+    "coefficients",
     "curve",
     "dots",
     "explanation",

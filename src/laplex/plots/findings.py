@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ _LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for
 _PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
 PANEL_WIDTH, PANEL_HEIGHT = 320, 260  # pixels of each of several
 _BAR_PIXELS = 18
+_YEARS = re.compile(r"\d{4}(\D|$)")
 
 
 def volcano(
@@ -31,10 +33,10 @@ def volcano(
 
     With tests in the frame (a column p) the height is −log10 p, and words whose difference does not hold are gray.
     Without, it is how often the word occurs where it is rarer, since few occurrences make large distances by chance.
-    Several comparisons have a panel each.
+    Several comparisons, or terms of a regression, have a panel each.
 
     Args:
-        frame: The table of `contrast`, or another frame with words and p or counts.
+        frame: The table of `contrast`, `drift` or `regress`, or another frame with words and p or counts.
         x: The column across. By default the estimate or distance.
         labels: How many words at most are written beside their points; each is written only where there is room.
         most: Of more words than this, those with the largest differences are drawn.
@@ -58,17 +60,20 @@ def volcano(
         points = points.nlargest(most, "_x", keep="first")
     subtitle = None if len(points) == len(frame) else f"{len(points):,} of {len(frame):,} rows"
     pairs = frame[frames.COMPARISON] if frames.COMPARISON in frame.columns else pd.Series("", frame.index)
-    parts = {name: points[pairs[points.index] == name] for name in dict.fromkeys(pairs[points.index])}
+    terms = frames.distinct_values(pairs) if frames.is_regression(frame) else list(dict.fromkeys(pairs))
+    parts = {name: points[pairs[points.index] == name] for name in terms}
+    parts = {name: part for name, part in parts.items() if len(part)}
     if len(parts) > MAX_PANELS:
         raise InputError(f"{len(parts):,} comparisons are too many: choose up to {MAX_PANELS}")
     area = _Area(points, is_log="p" not in frame.columns, width=width, height=height)
+    title = next(iter(parts)) if len(parts) == 1 and frames.is_regression(frame) else None
     if len(parts) == 1:
         whole = _draw_volcano(frame, points, x, labels, area)
     else:
         area = replace(area, width=PANEL_WIDTH, height=PANEL_HEIGHT)
         panels = [_draw_volcano(frame, part, x, labels // 2, area, panel=name) for name, part in parts.items()]
         whole = alt.concat(*panels, columns=2).resolve_scale(color="shared")
-    return chart.finish(whole, given, subtitle=subtitle)
+    return chart.finish(whole, given, title, subtitle)
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,8 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     """Draw what the difference of a word between two groups is made of: context words, one group left, one right.
 
     A bar is the share that a context word has in the whole difference, with its interval. The surest words of each
-    group are drawn, in the order of their shares; those whose interval reaches zero are lighter.
+    group are drawn, in the order of their shares; those whose interval reaches zero are lighter. Of two periods, the
+    earlier is left.
 
     Args:
         found: What `explain` gives.
@@ -187,7 +193,8 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     table = frames.as_frame(found.context)
     table = table[~table["word"].isin(list(exclude)) & (table["contribution"] > 0)]
     surest = table.sort_values("lower", ascending=False, kind="stable")
-    sides = [surest[surest["value"] == value].head(top) for value in found.values]
+    values = sorted(found.values) if all(map(_YEARS.match, found.values)) else found.values
+    sides = [surest[surest["value"] == value].head(top) for value in values]
     if not sum(map(len, sides)):
         raise InputError(f'no context word makes a difference of "{found.word}": there is nothing to draw')
     share = 100 / found.total if found.total > 0 else 1.0
@@ -197,7 +204,7 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     ]
     drawn = pd.concat(scaled)
     domain = chart.axis_domain(drawn[["contribution", "lower", "upper"]].to_numpy(np.float64), zero=True)
-    rows, names = max(map(len, sides)), [frames.name_of_side(value) for value in found.values]
+    rows, names = max(map(len, sides)), [frames.name_of_side(value) for value in values]
     panels = [
         _contributions(side.sort_values("contribution", ascending=False), number, names[number], domain, title)
         for number, side in enumerate(scaled)

@@ -22,6 +22,8 @@ WORD = "word"
 LOWER, UPPER = "lower", "upper"
 BETWEEN = " – "  # stands between two values that are compared
 VALUE, AGAINST = "value", "against"  # the two sides of a comparison
+TERM, LEVEL = "term", "level"  # of a coefficient of a regression
+_ALL_LEVELS = "all levels"
 COMPARISON = "comparison"  # both in one column
 REST = "rest"  # the other side of a value that is compared with all others
 HOLDS = "holds"
@@ -30,6 +32,7 @@ MEASURES = ("distance", "similarity", "position", "drift", "difference", "estima
 
 # columns that describe a row but do not identify it
 _REMARKS = ("rank", "neighbors", "before", "after", HOLDS, "context", "context_against")
+_TEST_NUMBERS = ("p", "p_adjusted", "standard_error", "cosine")
 _COUNTS = re.compile("(count|clusters|uses|units)(_.*)?|n|permutations")  # columns that say how much a row is made from
 
 
@@ -48,16 +51,54 @@ def as_frame(frame: Any) -> pd.DataFrame:
 
 
 def with_comparisons(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the two sides of each row in one column, such as "D – R", if it has both and no such column yet.
+    """The frame with what each row compares in one column, if it has the two columns of that and no such column yet.
 
-    It takes the place of both among the keys, so that each comparison is a panel or a line of its own.
+    The two are the sides of a comparison, "D – R", or the term and the level of a coefficient, "party: R". The column
+    takes the place of both among the keys, so that each comparison is a panel or a line of its own.
     """
-    if not {VALUE, AGAINST} <= {*frame.columns} or COMPARISON in frame.columns:
+    if COMPARISON in frame.columns:
         return frame
-    pairs = frame[VALUE].astype(str) + BETWEEN + frame[AGAINST].astype(str)
+    if {VALUE, AGAINST} <= {*frame.columns}:
+        pairs, last = frame[VALUE].astype(str) + BETWEEN + frame[AGAINST].astype(str), AGAINST
+    elif is_regression(frame):
+        pairs, last = _coefficients(frame), LEVEL
+    else:
+        return frame
     result: pd.DataFrame = frame.copy()
-    result.insert(list(frame.columns).index(AGAINST) + 1, COMPARISON, pairs)
+    result.insert(list(frame.columns).index(last) + 1, COMPARISON, pairs)
     return result
+
+
+def is_regression(frame: pd.DataFrame) -> bool:
+    """Whether the rows are coefficients of a regression."""
+    return {TERM, LEVEL} <= {*frame.columns} and VALUE not in frame.columns
+
+
+def are_levels_together(frame: pd.DataFrame) -> pd.Series:
+    """Which rows of a regression test all levels of a factor together: those without a level whose term has some."""
+    levels = frame[LEVEL].fillna("").astype(str)
+    return (levels == "") & frame[TERM].isin(set(frame.loc[levels != "", TERM]))
+
+
+def _coefficients(frame: pd.DataFrame) -> pd.Series:
+    """The names of coefficients, such as "party: R", "year" and "party × year: R": main effects before interactions."""
+    levels = frame[LEVEL].fillna("").astype(str).mask(are_levels_together(frame), _ALL_LEVELS)
+    keys = list(zip(frame[TERM].astype(str), levels))
+    place = {level: number for number, level in enumerate([_ALL_LEVELS, *in_order({*levels} - {_ALL_LEVELS})])}
+    order = sorted(set(keys), key=lambda key: (key[0].count(":"), key[0], place[key[1]]))
+    names = pd.Categorical([_coefficient(*key) for key in keys], [_coefficient(*key) for key in order])
+    return pd.Series(names, frame.index)
+
+
+def _coefficient(term: str, level: str) -> str:
+    """The name of a coefficient.
+
+    >>> _coefficient("party", "R"), _coefficient("party:region", "R:north"), _coefficient("year", "")
+    ('party: R', 'party × region: R × north', 'year')
+    """
+    if ":" in term:
+        term, level = (" × ".join(text.split(":")) for text in (term, level))
+    return f"{term}: {level}" if level else term
 
 
 def name_of_side(value: str) -> str:
@@ -120,7 +161,7 @@ def finite_values(frame: pd.DataFrame, measured: str) -> Floats:
 
 def key_columns(frame: pd.DataFrame, measured: str) -> list[str]:
     """The columns that say what a row is about, such as the word, the period and the parties compared."""
-    sides = (VALUE, AGAINST) if COMPARISON in frame.columns else ()
+    sides = (VALUE, AGAINST, TERM, LEVEL) if COMPARISON in frame.columns else ()
     return [
         name
         for name in frame.columns
@@ -146,12 +187,18 @@ def axis_column(frame: pd.DataFrame, measured: str, column: str | None) -> str:
         return column
     keys = [name for name in key_columns(frame, measured) if name != WORD and not frame[name].isna().any()]
     keys = [name for name in keys if not frame[name].astype(str).str.contains(BETWEEN, regex=False).all()]
-    candidates = [name for name in keys if kind_of(frame[name]) != "name"] or keys
+    candidates = [name for name in keys if kind_of(frame[name]) != "name"] or keys or _numbers(frame, measured)
     if len(candidates) > 1 and all(determines(frame, candidates[-1], name) for name in candidates[:-1]):
         candidates = candidates[-1:]  # such as the end of a step, which determines its beginning
     if len(candidates) != 1:
         raise InputError(f"say which column runs along the chart: x= one of {quote(candidates or frame.columns, 12)}")
     return candidates[0]
+
+
+def _numbers(frame: pd.DataFrame, measured: str) -> list[str]:
+    """Columns of numbers that are neither measured nor a part of its interval or test, such as that of an effect."""
+    others = (measured, LOWER, UPPER, *MEASURES, *_TEST_NUMBERS)
+    return [name for name in frame.columns if is_float_dtype(frame[name]) and name not in others]
 
 
 def determines(frame: pd.DataFrame, one: str, two: str) -> bool:
@@ -214,5 +261,7 @@ def _measure(frame: pd.DataFrame, measured: str) -> tuple[str, str]:
         return others[0], f"{others[0].capitalize()} without noise"
     if {"p", "p_adjusted", VALUE} & {*frame.columns}:
         return "difference", "Difference"
+    if {"uses", "units"} <= {*frame.columns} and _numbers(frame, measured):
+        return "effect", "Position, log odds from the mean"
     is_similarity = bool({"neighbor", "neighbors", "other", "to"} & {*frame.columns})
     return ("similarity", "Similarity") if is_similarity else ("position", "Position")

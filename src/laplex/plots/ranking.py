@@ -10,7 +10,7 @@ import pandas as pd
 from laplex.errors import InputError, check_int, quote
 from laplex.plots import chart, frames
 from laplex.plots.chart import COLORS, Chart, alt, records, title_of
-from laplex.plots.series import MAX_PANELS
+from laplex.plots.series import MAX_PANELS, ZERO_LINE, panels_across
 
 BARS, BARS_IN_PANEL = 40, 15  # in a chart of its own, and in one of several panels
 _BAR_PIXELS, _ROW_PIXELS = 18, 20
@@ -18,6 +18,8 @@ _OFFSET_PIXELS = 11  # of each of several dots of a word that have intervals
 _LIGHT_BLUE = "#8CBFDD"  # of a bar behind the line of its interval
 _LIGHT_GRAY = "#E0E0E0"
 _MAX_PANEL_WIDTH = 300  # pixels, of each of several panels
+_COEFFICIENTS_WIDTH = 200  # pixels, of each of several panels
+_HOLLOW = f"Hollow: {frames.DOUBTFUL_TEXT}"
 
 
 def bars(
@@ -145,7 +147,8 @@ def dots(
 ) -> Chart:
     """Draw a row for each word in the order of the frame, with a dot for each value of another column.
 
-    Where the frame has columns `lower` and `upper`, each dot has a line of its own; else a line joins those of a word.
+    Where the frame has columns `lower` and `upper`, each dot has a line of its own, and is hollow if it does not hold;
+    else a line joins those of a word.
 
     Args:
         frame: A table of laplex, such as that of `project`, or any other frame (pandas, polars, Arrow).
@@ -182,18 +185,97 @@ def dots(
     names = frames.distinct_values(frame[color]) if color else [""]
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if color else None
     shade = alt.Color("_series:N", scale=chart.color_scale(names), legend=legend)
+    data["_holds"] = _are_held(frame)
     base = alt.Chart(records(data)).encode(y=_row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=200))
     height = _ROW_PIXELS * data["_y"].nunique()
+    tips = word_first_tooltips(frame, y)
     if intervals := frames.interval_columns(frame):
         # the dots of a word stand below each other, since their intervals would cover each other
         base = base.encode(yOffset=alt.YOffset("_series:N", scale=alt.Scale(domain=names, paddingOuter=0.6)))
-        low, high = (fields[name] for name in intervals)
-        line = base.mark_rule(strokeWidth=1.5, opacity=0.6)
-        line = line.encode(x=alt.X(f"{low}:Q", **axis), x2=alt.X2(field=high), color=shade)
-        height = max(height, _OFFSET_PIXELS * len(data))
-    else:
-        line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
-        line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
-    dot = base.mark_circle(size=80 if not intervals else 50, opacity=0.95)
-    dot = dot.encode(x=alt.X("_value:Q", **axis), color=shade, tooltip=word_first_tooltips(frame, y))
+        is_doubtful = frames.holding(frame) is not None
+        layers = _dots_with_intervals(base, axis, [fields[name] for name in intervals], shade, tips, is_doubtful)
+        layered = alt.layer(*layers, width=width, height=max(height, _OFFSET_PIXELS * len(data)))
+        return chart.finish(layered, given, subtitle=_HOLLOW if is_doubtful else None)
+    line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
+    line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
+    dot = base.mark_circle(size=80, opacity=0.95)
+    dot = dot.encode(x=alt.X("_value:Q", **axis), color=shade, tooltip=tips)
     return chart.finish(alt.layer(line, dot, width=width, height=height), given)
+
+
+def _are_held(frame: pd.DataFrame) -> pd.Series:
+    """Which rows hold; all of them in a frame that does not say."""
+    return frame[frames.HOLDS].astype(bool) if frames.HOLDS in frame.columns else pd.Series(True, frame.index)
+
+
+def _dots_with_intervals(
+    base: Any, axis: dict[str, Any], ends: Sequence[str], color: Any, tips: list[Any], is_doubtful: bool
+) -> list[Any]:
+    """Dots at `_value`, each on the line of its interval; those of rows that do not hold are hollow on a faint line."""
+    low, high = ends
+    line = base.mark_rule(strokeWidth=1.5).encode(x=alt.X(f"{low}:Q", **axis), x2=alt.X2(field=high), color=color)
+    strength = alt.condition("datum._holds", alt.value(0.7), alt.value(0.4 if is_doubtful else 0.7))
+    dot = base.mark_circle(size=50, opacity=1).encode(x=alt.X("_value:Q", **axis), color=color, tooltip=tips)
+    layers = [line.encode(opacity=strength), dot]
+    if is_doubtful:
+        hollow = base.transform_filter("!datum._holds").mark_circle(size=20, opacity=1, color="#ffffff")
+        layers.append(hollow.encode(x=alt.X("_value:Q", **axis), tooltip=tips))
+    return layers
+
+
+def coefficients(frame: Any, *, x: str | None = None, width: int = 360) -> Chart:
+    """Draw the coefficients of words in a regression: a row for each term and level, with a dot and its interval.
+
+    Those that are not shown to hold are hollow. Several words have a panel each. All columns of a term together are
+    "all levels" of a factor.
+
+    Args:
+        frame: The table of `regress` for up to twelve words.
+        x: The column that is drawn. By default the estimate.
+        width: The width of a panel in pixels.
+
+    Returns:
+        A Chart.
+
+    Example:
+        >>> estimates = {"estimate": [0.5, 0.3], "lower": [0.2, 0.0], "upper": [0.8, 0.6], "holds": [True, False]}
+        >>> frame = pd.DataFrame({"word": "tax", "term": ["party", "year"], "level": ["R", ""], **estimates})
+        >>> chart = coefficients(frame)
+    """
+    given = frames.as_frame(frame)
+    if not frames.is_regression(given):
+        raise InputError(f"this is no table of a regression: it has no term and level, but {quote(given.columns, 12)}")
+    frame = frames.with_comparisons(given)
+    x = frames.measured_column(frame, x, "x")
+    words = list(dict.fromkeys(frame[frames.check_column(frame, frames.WORD, "word")].astype(str)))
+    if len(words) > MAX_PANELS:
+        raise InputError(f"{len(words):,} words are too many: choose up to {MAX_PANELS}, or draw a volcano")
+    if len(duplicates := frame[frame.duplicated([frames.WORD, frames.COMPARISON])]):
+        row = duplicates.iloc[0]
+        raise InputError(f'"{row[frames.WORD]}" has more than one row for {row[frames.COMPARISON]}: choose rows')
+    fields = chart.field_names(frame.columns)
+    rows = frames.distinct_values(frame[frames.COMPARISON])
+    columns = {"_y": frame[frames.COMPARISON].astype(str), "_panel": frame[frames.WORD].astype(str)}
+    data = frame.rename(columns=fields).assign(**columns, _value=frame[x], _holds=_are_held(frame))
+    scale = alt.Scale(domain=chart.axis_domain(frames.finite_values(frame, x), zero=True), nice=False)
+    axis: dict[str, Any] = {
+        "title": frames.axis_title(frame, x),
+        "scale": scale,
+        "axis": alt.Axis(**chart.VALUE_AXIS, gridColor=ZERO_LINE, labelFlush=False),
+    }
+    base = alt.Chart().encode(y=_row_axis(pd.Series(rows), domain=False, labelPadding=8, labelLimit=280))
+    is_doubtful = frames.holding(frame) is not None
+    ends = [fields[name] for name in frames.interval_columns(frame) or [x, x]]
+    tips = word_first_tooltips(frame, frames.WORD)
+    layers = _dots_with_intervals(base, axis, ends, alt.value(COLORS[0]), tips, is_doubtful)
+    untested = "no dot: too little text" if frame[x].isna().any() else ""
+    notes = [note for note in (_HOLLOW if is_doubtful else "", untested) if note]
+    subtitle, height = "; ".join(notes) or None, _ROW_PIXELS * len(rows)
+    inline = alt.InlineData(**records(data))
+    if len(words) == 1:
+        return chart.finish(alt.layer(*layers, width=width, height=height, data=inline), given, words[0], subtitle)
+    panel = alt.layer(*layers, width=min(width, _COEFFICIENTS_WIDTH), height=height)
+    facet = alt.Facet("_panel:N", sort=words, title=None)
+    return chart.finish(
+        panel.facet(facet=facet, data=inline, columns=panels_across(len(words))), given, subtitle=subtitle
+    )

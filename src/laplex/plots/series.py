@@ -21,7 +21,7 @@ _MAX_BANDS = 2  # in one panel
 _MAX_TICKS = 12  # up to which each value of x has a tick
 _MAX_POINTS = 20  # up to which each value of x is marked by a point
 _LETTER_PIXELS = 6.4  # of the title of an axis, about
-_ZERO_LINE = {"condition": {"test": "datum.value === 0", "value": "#8c8c8c"}, "value": "#ebebeb"}
+ZERO_LINE = {"condition": {"test": "datum.value === 0", "value": "#8c8c8c"}, "value": "#ebebeb"}
 
 
 def lines(
@@ -63,13 +63,18 @@ def lines(
             layers.append(drawn.end_names(data, width, height))
         layered = alt.layer(*layers, width=width, height=height, data=records(data))
         return chart.finish(layered, given, subtitle=subtitle)
-    across = 2 if len(drawn.panels) in (2, 4) else 3
+    across = panels_across(len(drawn.panels))
     width, height = max(140, round(1.25 * width / across)), max(110, round(1.25 * height / across))
     data, layers = drawn.layers(width, height)
     facet = alt.Facet("_panel:N", sort=drawn.panels, title=None)
     panel = alt.layer(*layers, width=width, height=height)
     panels = panel.facet(facet=facet, data=alt.InlineData(**records(data)), columns=across)
     return chart.finish(panels, given, subtitle=subtitle)
+
+
+def panels_across(count: int) -> int:
+    """How many panels stand beside each other."""
+    return 2 if count in (2, 4) else 3
 
 
 def history(frame: Any) -> Chart:
@@ -139,7 +144,7 @@ class _Lines:
         frame = self.frame
         fields = chart.field_names(frame.columns)
         intervals = frames.interval_columns(frame)
-        counts = [name for name in frame.columns if name.startswith(("count", "uses"))]
+        counts = [name for name in frame.columns if name.startswith(("count", "uses", "units"))]
         shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *counts]
         shown = list(dict.fromkeys(shown if self.x in shown else [self.x, *shown]))
         is_step = self.x == "to" and "from" in frame.columns
@@ -147,7 +152,7 @@ class _Lines:
         data = frame[shown].rename(columns=fields).assign(_x=positions, _series=self.series, _panel=self.panel)
         title = textwrap.wrap(frames.axis_title(frame, self.y), max(12, int(height / _LETTER_PIXELS))) or [""]
         scale = alt.Scale(domain=self.y_domain, nice=False, zero=False)
-        axis = chart.VALUE_AXIS | {"gridColor": _ZERO_LINE}
+        axis = chart.VALUE_AXIS | {"gridColor": ZERO_LINE}
         y = alt.Y(f"{fields[self.y]}:Q", title=title if len(title) > 1 else title[0], scale=scale, axis=axis)
         is_gray = len(self.names) > _MAX_DISTINCT_LINES
         look = {"detail": alt.Detail("_series:N")} if is_gray else self.colors()
