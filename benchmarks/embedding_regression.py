@@ -10,7 +10,8 @@ level   labels are permuted by document, or by cluster (senator, speaker): the s
 power   in one group of such labels, a share of the occurrences of two words of a band are swapped: the share under 5%
 
 Labels that were permuted by cluster are also tested as if documents were independent, and labels that were permuted by
-document as if occurrences were. With `--units`, only tests that take these as independent are run.
+document as if occurrences were. With `--units`, only tests that take these as independent are run. Embedding regression
+by cluster gives every cluster the same weight, as conText does, and otherwise every occurrence.
 """
 
 from __future__ import annotations
@@ -73,14 +74,16 @@ def regressed(
 ) -> Found:
     """(labellings, words) p of embedding regression, whose contexts are read once for all labellings."""
     threads = os.cpu_count() or 1
-    group = np.arange(tokens.documents) if unit in ("documents", "occurrences") else tokens.codes(unit).astype(np.int64)
+    even = unit not in ("documents", "occurrences")
+    group = tokens.codes(unit).astype(np.int64) if even else np.arange(tokens.documents)
 
     def ask(found: WordOccurrences) -> list[float]:
         units = np.arange(len(found.document)) if unit == "occurrences" else group[found.document]
         p = []
         for number, labels in enumerate(labellings):
             x = (labels == labels.max())[found.document][:, None].astype(np.float64)
-            p.append(float(permutation_p(found.embeddings, x, units, PERMUTATIONS, [1, number, found.id])[0]))
+            seed = [1, number, found.id]
+            p.append(float(permutation_p(found.embeddings, x, units, PERMUTATIONS, seed, even=even)[0]))
         return p
 
     contexts = ContextEmbeddings(tokens, vectors, WINDOW, MIN_COUNT, threads)

@@ -67,12 +67,12 @@ def plain_transformation(found, vector, counts):
     return right @ np.linalg.inv(left)
 
 
-def plain_norms(y, x, unit):
+def plain_norms(y, x, unit, weight):
     """Norms, debiased squares and standard errors of coefficients, by fitting again without each unit."""
 
     def fit(inside):
-        design = np.column_stack([np.ones(inside.sum()), x[inside]])
-        return np.linalg.lstsq(design, y[inside], rcond=None)[0][1:]
+        design, w = np.column_stack([np.ones(inside.sum()), x[inside]]), weight[inside, None]
+        return np.linalg.solve(design.T @ (w * design), design.T @ (w * y[inside]))[1:]
 
     whole, names = fit(np.ones(len(y), bool)), np.unique(unit)
     without = np.array([fit(unit != name) for name in names])
@@ -99,7 +99,8 @@ def test_the_numbers_are_those_of_a_plain_computation(fitted, x, unit):
         y = np.array([matrix @ context for other, _, context in found if other == word])
         units = {"occurrences": np.arange(len(y)), "documents": documents}
         units["speaker"] = np.array([rows[m]["speaker"] for m in documents])
-        norm, square, error = plain_norms(y, x.to_numpy(float)[documents], units[unit])
+        weight = np.array([1 / np.sum(units[unit] == name) if unit == "speaker" else 1.0 for name in units[unit]])
+        norm, square, error = plain_norms(y, x.to_numpy(float)[documents], units[unit], weight)
         np.testing.assert_allclose(mine["norm"], norm, rtol=1e-4)
         np.testing.assert_allclose(mine["square"], square, rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(mine["standard_error"], error, rtol=1e-3)
@@ -108,7 +109,19 @@ def test_the_numbers_are_those_of_a_plain_computation(fitted, x, unit):
         assert (mine["units"] == len(np.unique(units[unit]))).all()
 
 
-def test_p_is_the_share_of_all_permutations_of_whole_rows_between_units():
+def test_units_that_count_the_same_are_one_observation_each():
+    """With covariates that do not vary within units, these have the coefficients and p of their means."""
+    y, x, unit = simulated(np.random.default_rng(8), 0.0)
+    mean = np.array([y[unit == u].mean(0) for u in range(40)])
+    row = np.array([x[unit == u][0] for u in range(40)])
+    np.testing.assert_allclose(coefficient_norms(y, x, unit, even=True), coefficient_norms(mean, row, np.arange(40)))
+    p = permutation_p(y, x, unit, 199, [1], even=True)
+    assert p == permutation_p(mean, row, np.arange(40), 199, [1])
+    assert p != permutation_p(y, x, unit, 199, [1])
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_p_is_the_share_of_all_permutations_of_whole_rows_between_units(even):
     """Seven clusters of unequal size with two covariates: all 5,040 orders are counted."""
     random = np.random.default_rng(0)
     unit = np.repeat(np.arange(7), [1, 2, 9, 3, 4, 2, 6])
@@ -116,11 +129,11 @@ def test_p_is_the_share_of_all_permutations_of_whole_rows_between_units():
     y = random.normal(size=(len(unit), 3)) + 0.8 * rows[unit][:, :1]
 
     def squares(order):
-        return coefficient_norms(y, rows[list(order)][unit], unit).square
+        return coefficient_norms(y, rows[list(order)][unit], unit, even=even).square
 
     every = np.array([squares(order) for order in permutations(range(7))])
     expected = (every >= squares(range(7)) - 1e-9).mean(0)
-    p = permutation_p(y, rows[unit], unit, 19_999, [1])
+    p = permutation_p(y, rows[unit], unit, 19_999, [1], even=even)
     np.testing.assert_allclose(p, expected, atol=0.015)
     assert 0.01 < expected.min() < expected.max() < 0.99
 

@@ -56,7 +56,7 @@ def contexts_at(lanes, vectors, ids, positions, low, high, first, last, contexts
 def permute_rows(rows, label, size, seed, drawn, sums, squares):
     """Permute which of the `rows` (m, K) each of U units has; the design matrices are written to `drawn` (K, P, U).
 
-    Added up over the units, weighted by their size, are the covariates, `sums` (P, K), and their products, `squares`
+    Added up over the units, with weights `size`, are the covariates, `sums` (P, K), and their products, `squares`
     (P, K, K).
     """
     state, order = seeded(seed), label.copy()
@@ -81,9 +81,9 @@ def permute_rows(rows, label, size, seed, drawn, sums, squares):
 def leave_units_out(drawn, mean, inverse, outer, size, length, least, weight, squares, moments, left):
     """The jackknife of coefficients β under P design matrices, `drawn` (K, P, U), whose rows are x_u.
 
-    Without unit u, with n_u occurrences whose y add up to Y_u, a coefficient changes by −w_u r_u, where r_u = Y_u −
-    n_u βᵀx_u is the residual. Before, `weight` (K, P, U) has β·Y_u; then w. Given are the `mean` (P, K) and the
-    `inverse` (P, K, K) of XᵀX, once x is centered, β·β as `outer` (P, K, K), and ‖Y_u‖² as `length` (U).
+    Without unit u, of weight n_u (`size`), whose weighted y add up to Y_u, a coefficient changes by −w_u r_u, where
+    r_u = Y_u − n_u βᵀx_u is the residual. Before, `weight` (K, P, U) has β·Y_u; then w. Given are the `mean` (P, K) and
+    the `inverse` (P, K, K) of XᵀX, weighted, once x is centered, β·β as `outer` (P, K, K), and ‖Y_u‖² as `length` (U).
 
     Added up over the units are w²‖r‖² in `squares` (P, K) and w n x in `moments` (P, K, K). `left` (P) is the least
     share of a row that is not determined by the row's own unit; w is zero where it is under `least`.

@@ -4,6 +4,7 @@ The embeddings y_i of the occurrences of a word (`a_la_carte.py`) are regressed 
 
     y_i = β_0 + Σ_k x_ik β_k + e_i    by least squares; ‖β_k‖ says how far covariate k moves the use of the word
 
+with weights w_i: 1, or, where all units count the same, one divided by the occurrences of the unit.
 Noise makes every norm too long. Its share of the square is taken out (Green et al. 2025) with the coefficients β_(u)
 without one unit u each, β̄ their mean:
 
@@ -11,10 +12,10 @@ without one unit u each, β̄ their mean:
 
 and p is the share of permutations in which this debiased square is at least as large: whole rows of X are exchanged
 between units, among those that have the word, and the noise is estimated for each permutation anew. With units of
-unequal size XᵀX differs each time, and so does the noise. All n_u occurrences of a unit have the same row x_u, so that
-the jackknife needs no refit, whatever the sizes:
+unequal weight XᵀWX differs each time, and so does the noise. All occurrences of a unit, with weights that add up to
+n_u, have the same row x_u, so that the jackknife needs no refit:
 
-    β_(u) − β = −(XᵀX)⁻¹ x_u r_uᵀ / (1 − n_u x_uᵀ(XᵀX)⁻¹x_u)    with r_u = Σ_{i in u} y_i − n_u βᵀx_u
+    β_(u) − β = −(XᵀWX)⁻¹ x_u r_uᵀ / (1 − n_u x_uᵀ(XᵀWX)⁻¹x_u)    with r_u = Σ_{i in u} w_i y_i − n_u βᵀx_u
 
 n occurrences, K covariates, D dimensions, U units, P permutations.
 """
@@ -72,8 +73,9 @@ def embedding_regression(
 
     The unit is what was sampled: it is left out by the jackknife, and covariates are exchanged between units. With
     "occurrences", as conText has it by default, two uses in one document are independent evidence; with "documents"
-    these are, also if one speaker wrote many of them. With a column, such as the speaker, all its documents belong
-    together. Whatever the unit, every occurrence counts the same in the coefficients.
+    these are, also if one speaker wrote many of them. With either, every occurrence counts the same in the
+    coefficients. With a column, such as the speaker, all documents of a value belong together, and every value counts
+    the same, however often it has the word: this is conText with clusters.
 
     Args:
         vectors: Vectors of one language without slices: a plain fit, or `lx.inference.pooled(fitted)`.
@@ -112,12 +114,13 @@ def embedding_regression(
     threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
     terms, covariates = _check_covariates(x, tokens)
     group = None if unit == OCCURRENCES else _units(tokens, unit, covariates if draws else covariates[:, :0])
+    even = unit not in (OCCURRENCES, DOCUMENTS)
 
     def regress(found: WordOccurrences) -> pd.DataFrame:
         mine = covariates[found.document]
         units = np.arange(len(mine)) if group is None else group[found.document]
-        norms = coefficient_norms(found.embeddings, mine, units)
-        p = permutation_p(found.embeddings, mine, units, draws, [seed, found.id])
+        norms = coefficient_norms(found.embeddings, mine, units, even=even)
+        p = permutation_p(found.embeddings, mine, units, draws, [seed, found.id], even=even)
         row = norms._asdict() | {"p": p, "estimate": np.sqrt(np.maximum(norms.square, 0.0))}
         facts = {"word": vectors.rows.vocabularies[0].words[found.id], "term": terms}
         return pd.DataFrame(facts | row | {"uses": len(mine), "units": len(np.unique(units))})
@@ -173,22 +176,25 @@ def _units(tokens: Tokens, unit: str, covariates: Floats) -> Ints:
     return group
 
 
-def _standardized(values: Floats) -> tuple[Floats, Floats]:
+def _standardized(values: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
     """Columns with mean 0 and standard deviation 1, and what they were divided by; constant ones become zero."""
-    centered = values - values.mean(0)
-    scale = np.sqrt((centered**2).mean(0))
+    centered = values - np.average(values, 0, weight)
+    scale = np.sqrt(np.average(centered**2, 0, weight))
     scale[scale <= 1e-12 * np.abs(values).max(0, initial=0.0)] = np.inf
     return centered / scale, scale
 
 
-def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints) -> CoefficientNorms:
-    """Coefficients by least squares, with the noise of their squared norm by the jackknife: y is (n, D), x (n, K)."""
+def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints, *, even: bool = False) -> CoefficientNorms:
+    """Coefficients by least squares, with the noise of their squared norm by the jackknife: y is (n, D), x (n, K).
+
+    If `even`, all units count the same, otherwise all occurrences.
+    """
     unknown = CoefficientNorms(*(np.full(x.shape[1], np.nan) for _ in range(3)))
     if len(y) <= x.shape[1]:
         return unknown
-    z, scale = _standardized(x)
+    by_unit, units = _membership(unit, even)
+    z, scale = _standardized(x, by_unit.sum(0))
     z, y = np.concatenate([np.ones((len(x), 1)), z], 1), y - y.mean(0, dtype=np.float64)
-    by_unit, units = _membership(unit)
     gram = (by_unit @ np.einsum("nk,nl->nkl", z, z).reshape(len(z), -1)).reshape(units, z.shape[1], -1)  # of each unit
     products = np.stack([by_unit @ (column[:, None] * y) for column in z.T], 1)  # (U, K + 1, D)
     total = gram.sum(0)
@@ -208,16 +214,19 @@ def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints) -> Coeffic
 
 
 def permutation_p(
-    y: NDArray[np.floating], x: Floats, unit: Ints, permutations: int, seed: Sequence[int]
+    y: NDArray[np.floating], x: Floats, unit: Ints, permutations: int, seed: Sequence[int], *, even: bool = False
 ) -> NDArray[np.float64]:
-    """(K) p of each coefficient's debiased square; rows of x, alike within a unit, are exchanged between units."""
+    """(K) p of each coefficient's debiased square; rows of x, alike within a unit, are exchanged between units.
+
+    If `even`, all units count the same, otherwise all occurrences.
+    """
     if permutations == 0 or len(y) <= x.shape[1]:
         return np.full(x.shape[1], np.nan)
-    by_unit, units = _membership(unit)
-    sums = np.asarray(by_unit @ (y - y.mean(0, dtype=np.float64)), np.float32)
-    size = np.asarray(by_unit.sum(1), np.float64).reshape(-1)
+    by_unit, units = _membership(unit, even)
+    size, weight = by_unit.sum(1), by_unit.sum(0)
+    sums = np.asarray(by_unit @ (y - np.average(y, 0, weight)), np.float32)
     first = np.unique(unit, return_index=True)[1]
-    z = _standardized(x)[0][first].astype(np.float32)
+    z = _standardized(x, weight)[0][first].astype(np.float32)
     exact = z.astype(np.float64)
     observed, norm = debiased_squares(z.T[:, None], size @ exact, (exact.T * size) @ exact, sums, size)
     if not np.isfinite(observed).all():
@@ -244,10 +253,10 @@ def debiased_squares(
 
     Args:
         z: (K, P, U) Covariates of the units.
-        total: (P, K) Their sums over occurrences.
-        gram: (P, K, K) The sums of their products.
-        sums: (U, D) Of y, which is zero on average: once z is centered, the intercept can be left out.
-        size: (U) Occurrences of each unit.
+        total: (P, K) Their weighted sums.
+        gram: (P, K, K) The weighted sums of their products.
+        sums: (U, D) Of y, weighted, which is zero on average: once z is centered, the intercept can be left out.
+        size: (U) The weight of each unit.
     """
     units, total, gram = len(sums), total.reshape(-1, len(z)), gram.reshape(-1, len(z), len(z))
     mean = total / size.sum()
@@ -271,8 +280,9 @@ def debiased_squares(
     return norm**2 - noise, norm
 
 
-def _membership(unit: Ints) -> tuple[sparse.csr_array, int]:
-    """(U, n) The matrix that sums rows by unit, and the number of units."""
-    names, place = np.unique(unit, return_inverse=True)
-    matrix = sparse.csr_array((np.ones(len(unit)), (place, np.arange(len(unit)))), shape=(len(names), len(unit)))
+def _membership(unit: Ints, even: bool) -> tuple[sparse.csr_array, int]:
+    """(U, n) The matrix that sums rows by unit, or if `even` takes their mean, and the number of units."""
+    names, place, size = np.unique(unit, return_inverse=True, return_counts=True)
+    weight = 1.0 / size[place] if even else np.ones(len(unit))
+    matrix = sparse.csr_array((weight, (place, np.arange(len(unit)))), shape=(len(names), len(unit)))
     return matrix, len(names)
