@@ -1,6 +1,7 @@
 """Level and power of embedding regression (conText's method), beside the tests of `laplex.inference`.
 
     python benchmarks/embedding_regression.py --data DATA [--corpus senate] [--dimensions 50] [--labellings 20]
+        [--units cluster]
 
 Text, labels, words and vectors are the same for both: 300 words in five bands of frequency as in `calibration.py`,
 vectors that have not seen the labels, and a dummy for the label as the only covariate.
@@ -9,7 +10,8 @@ level   labels are permuted by document, or by cluster (senator, speaker): the s
 power   in one group of such labels, a share of the occurrences of two words of a band are swapped: the share under 5%
 
 Labels that were permuted by cluster are also tested as if documents were independent, and labels that were permuted by
-document as if occurrences were.
+document as if occurrences were. With `--units`, only tests that take these as independent are run. Embedding regression
+by cluster gives every cluster the same weight, as conText does, and otherwise every occurrence.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from laplex.inference.units import Options, Units, gather
 
 WINDOW, MIN_COUNT, PERMUTATIONS = 6, 100, 999
 SHARES = (0.1, 0.25, 0.5)
+UNITS = ("cluster", "documents", "occurrences")
 TEXTS = {
     "level": """300 words in five bands of frequency, each used by at least 25 clusters of every label. The labels
 mean nothing, so that 5% and 1% of p-values should be under these levels. "units" are what each test takes as
@@ -71,14 +74,16 @@ def regressed(
 ) -> Found:
     """(labellings, words) p of embedding regression, whose contexts are read once for all labellings."""
     threads = os.cpu_count() or 1
-    group = np.arange(tokens.documents) if unit in ("documents", "occurrences") else tokens.codes(unit).astype(np.int64)
+    even = unit not in ("documents", "occurrences")
+    group = tokens.codes(unit).astype(np.int64) if even else np.arange(tokens.documents)
 
     def ask(found: WordOccurrences) -> list[float]:
         units = np.arange(len(found.document)) if unit == "occurrences" else group[found.document]
         p = []
         for number, labels in enumerate(labellings):
             x = (labels == labels.max())[found.document][:, None].astype(np.float64)
-            p.append(float(permutation_p(found.embeddings, x, units, PERMUTATIONS, [1, number, found.id])[0]))
+            seed = [1, number, found.id]
+            p.append(float(permutation_p(found.embeddings, x, units, PERMUTATIONS, seed, even=even)[0]))
         return p
 
     contexts = ContextEmbeddings(tokens, vectors, WINDOW, MIN_COUNT, threads)
@@ -112,9 +117,21 @@ def both(
     return {key: np.where(unknown, np.nan, p) for key, p in found.items()}
 
 
-def level(trial: Trial, times: int) -> pd.DataFrame:
-    cluster, tables = trial.source.cluster, []
-    for source, seed, units in ((None, 4, ["documents", "occurrences"]), (cluster, 2, [cluster, "documents"])):
+def designs(trial: Trial, kinds: Sequence[str]) -> list[tuple[str | None, list[str]]]:
+    """By what labels are permuted (None: documents), and the units of tests, of the kinds that are asked for."""
+    cluster = trial.source.cluster
+    pairs: list[tuple[str | None, list[str]]] = [
+        (cluster, ["cluster", "documents"]),
+        (None, ["documents", "occurrences"]),
+    ]
+    asked = [(source, [kind for kind in mine if kind in kinds]) for source, mine in pairs]
+    return [(source, [cluster if kind == "cluster" else kind for kind in mine]) for source, mine in asked if mine]
+
+
+def level(trial: Trial, times: int, kinds: Sequence[str] = UNITS) -> pd.DataFrame:
+    tables = []
+    for source, units in reversed(designs(trial, kinds)):
+        seed = 4 if source is None else 2
         labellings = [labels_of(trial.tokens, some) for some in permuted(trial.units(source), times, seed)]
         for (method, unit), p in both(trial, trial.tokens, trial.free, labellings, units).items():
             table = table_of(method, p, trial.bands).rename(columns={"test": "method"})
@@ -124,10 +141,10 @@ def level(trial: Trial, times: int) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def power(trial: Trial, runs: int) -> pd.DataFrame:
-    cluster, rows = trial.source.cluster, []
+def power(trial: Trial, runs: int, kinds: Sequence[str] = UNITS) -> pd.DataFrame:
+    rows = []
     for share in SHARES:
-        for source, units in ((cluster, [cluster, "documents"]), (None, ["documents", "occurrences"])):
+        for source, units in designs(trial, kinds):
             found: dict[tuple[str, str], list[Found]] = {}
             for seed in range(runs):
                 labelled, inside, _ = some_labelling(trial, source, seed)
@@ -152,6 +169,7 @@ def main() -> None:
     parser.add_argument("--labellings", type=int, default=20)
     parser.add_argument("--runs", type=int, default=2, help="of every swap")
     parser.add_argument("--words", type=int, default=60, help="of each band")
+    parser.add_argument("--units", nargs="+", choices=UNITS, default=UNITS, help="that tests take as independent")
     parser.add_argument("--parts", nargs="+", choices=["level", "power"], default=["level", "power"])
     parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
     arguments = parser.parse_args()
@@ -164,7 +182,8 @@ def main() -> None:
         trial = begin(source, tokens, arguments.dimensions, "cbow", arguments.words)
         started, setting = time.monotonic(), f"{arguments.corpus}, {arguments.dimensions} dimensions"
         for part in arguments.parts:
-            frame = level(trial, arguments.labellings) if part == "level" else power(trial, arguments.runs)
+            run, times = (level, arguments.labellings) if part == "level" else (power, arguments.runs)
+            frame = run(trial, times, arguments.units)
             show(f"Embedding regression, {part}", frame, started)
             if arguments.record:
                 record(f"Embedding regression: {part} ({setting})", TEXTS[part], [frame])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import laplex as lx
-from laplex.baselines.regression import coefficient_norms, permutation_p
+from laplex.baselines.regression import coefficient_norms, debiased_squares, permutation_p
 
 WINDOW, MIN_COUNT = 2, 20
 COLUMNS = ["word", "term", "norm", "estimate", "square", "standard_error", "p", "uses", "units"]
@@ -67,12 +67,12 @@ def plain_transformation(found, vector, counts):
     return right @ np.linalg.inv(left)
 
 
-def plain_norms(y, x, unit):
+def plain_norms(y, x, unit, weight):
     """Norms, debiased squares and standard errors of coefficients, by fitting again without each unit."""
 
     def fit(inside):
-        design = np.column_stack([np.ones(inside.sum()), x[inside]])
-        return np.linalg.lstsq(design, y[inside], rcond=None)[0][1:]
+        design, w = np.column_stack([np.ones(inside.sum()), x[inside]]), weight[inside, None]
+        return np.linalg.solve(design.T @ (w * design), design.T @ (w * y[inside]))[1:]
 
     whole, names = fit(np.ones(len(y), bool)), np.unique(unit)
     without = np.array([fit(unit != name) for name in names])
@@ -99,7 +99,8 @@ def test_the_numbers_are_those_of_a_plain_computation(fitted, x, unit):
         y = np.array([matrix @ context for other, _, context in found if other == word])
         units = {"occurrences": np.arange(len(y)), "documents": documents}
         units["speaker"] = np.array([rows[m]["speaker"] for m in documents])
-        norm, square, error = plain_norms(y, x.to_numpy(float)[documents], units[unit])
+        weight = np.array([1 / np.sum(units[unit] == name) if unit == "speaker" else 1.0 for name in units[unit]])
+        norm, square, error = plain_norms(y, x.to_numpy(float)[documents], units[unit], weight)
         np.testing.assert_allclose(mine["norm"], norm, rtol=1e-4)
         np.testing.assert_allclose(mine["square"], square, rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(mine["standard_error"], error, rtol=1e-3)
@@ -108,22 +109,63 @@ def test_the_numbers_are_those_of_a_plain_computation(fitted, x, unit):
         assert (mine["units"] == len(np.unique(units[unit]))).all()
 
 
-def test_p_is_the_share_of_all_permutations_of_whole_rows_between_units():
+def test_units_that_count_the_same_are_one_observation_each():
+    """With covariates that do not vary within units, these have the coefficients and p of their means."""
+    y, x, unit = simulated(np.random.default_rng(8), 0.0)
+    mean = np.array([y[unit == u].mean(0) for u in range(40)])
+    row = np.array([x[unit == u][0] for u in range(40)])
+    np.testing.assert_allclose(coefficient_norms(y, x, unit, even=True), coefficient_norms(mean, row, np.arange(40)))
+    p = permutation_p(y, x, unit, 199, [1], even=True)
+    assert p == permutation_p(mean, row, np.arange(40), 199, [1])
+    assert p != permutation_p(y, x, unit, 199, [1])
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_p_is_the_share_of_all_permutations_of_whole_rows_between_units(even):
     """Seven clusters of unequal size with two covariates: all 5,040 orders are counted."""
     random = np.random.default_rng(0)
     unit = np.repeat(np.arange(7), [1, 2, 9, 3, 4, 2, 6])
     rows = np.column_stack([np.arange(7) % 2, random.normal(size=7)])
     y = random.normal(size=(len(unit), 3)) + 0.8 * rows[unit][:, :1]
 
-    def norms(order):
-        design = np.column_stack([np.ones(len(unit)), rows[list(order)][unit]])
-        return np.linalg.norm(np.linalg.lstsq(design, y, rcond=None)[0][1:], axis=1)
+    def squares(order):
+        return coefficient_norms(y, rows[list(order)][unit], unit, even=even).square
 
-    every = np.array([norms(order) for order in permutations(range(7))])
-    expected = (every >= norms(range(7)) * (1 - 1e-9)).mean(0)
-    p = permutation_p(y, rows[unit], unit, 19_999, [1])
+    every = np.array([squares(order) for order in permutations(range(7))])
+    expected = (every >= squares(range(7)) - 1e-9).mean(0)
+    p = permutation_p(y, rows[unit], unit, 19_999, [1], even=even)
     np.testing.assert_allclose(p, expected, atol=0.015)
     assert 0.01 < expected.min() < expected.max() < 0.99
+
+
+@pytest.mark.parametrize("sizes", [[1] * 30, [4] * 12, [1, 2, 9, 3, 4, 2, 6, 40, 1, 1]])
+@pytest.mark.parametrize("covariates", [1, 3])
+def test_permutations_have_the_noise_taken_out_as_what_is_observed_has(sizes, covariates):
+    random = np.random.default_rng(6)
+    units, unit = len(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    rows = np.column_stack([np.arange(units) % 2, random.normal(size=(units, 2))])[:, :covariates]
+    y = random.normal(size=(len(unit), 5)) + random.normal(size=(units, 5))[unit] + rows[unit][:, :1]
+    y -= y.mean(0)
+    size, sums = np.array(sizes, float), np.array([y[unit == u].sum(0) for u in range(units)], np.float32)
+    drawn = np.array([rows[random.permutation(units)] for _ in range(5)])  # (P, U, K)
+    total, gram = np.einsum("u,puk->pk", size, drawn), np.einsum("u,puk,pul->pkl", size, drawn, drawn)
+    square, norm = debiased_squares(drawn.transpose(2, 0, 1).astype(np.float32), total, gram, sums, size)
+    expected = [coefficient_norms(y, one[unit], unit) for one in drawn]
+    np.testing.assert_allclose(norm, [one.norm for one in expected], rtol=1e-5)
+    np.testing.assert_allclose(square, [one.square for one in expected], atol=1e-5 * norm.max() ** 2)
+    assert (square < 0.99 * norm**2).all()
+
+
+def test_where_a_value_hangs_on_one_unit_there_is_no_p():
+    """Whether β is determined without each unit depends on the rows of x, which permutations leave the same."""
+    random = np.random.default_rng(7)
+    unit = np.repeat(np.arange(8), random.integers(1, 6, 8))
+    rows = np.eye(3)[[0, 0, 0, 0, 1, 1, 2, 2]][:, 1:]
+    y = random.normal(size=(len(unit), 3))
+    assert np.isfinite(permutation_p(y, rows[unit], unit, 99, [1])).all()
+    alone = (np.arange(8) == 3).astype(float)[unit][:, None]
+    assert np.isnan(coefficient_norms(y, alone, unit).square).all()
+    assert np.isnan(permutation_p(y, alone, unit, 99, [1])).all()
 
 
 def simulated(random, shift, between=0.0, clusters=40, dimensions=20):
@@ -207,7 +249,7 @@ def test_a_coefficient_that_hangs_on_one_unit_has_no_jackknife(fitted, x):
     word = speeches()[0]["text"][0]
     row = ask(fitted, word, only).iloc[0]
     assert row["norm"] > 0
-    assert row[["estimate", "square", "standard_error"]].isna().all()
+    assert row[["estimate", "square", "standard_error", "p"]].isna().all()
 
 
 def test_covariates_may_vary_within_a_column_if_nothing_is_permuted(fitted, x):

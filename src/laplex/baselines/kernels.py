@@ -1,4 +1,4 @@
-"""The inner loops of embedding regression: contexts of occurrences, and permutations of the rows of a design matrix.
+"""The inner loops of embedding regression: contexts of occurrences, permutations of a design matrix, and the jackknife.
 
 Rows of vectors are padded to W floats, a multiple of 16, and W is passed as the length of a tuple, `lanes`, as in
 `laplex.engines.kernels`. V words, n occurrences, W padded dimensions, U units, K covariates, P permutations.
@@ -56,7 +56,7 @@ def contexts_at(lanes, vectors, ids, positions, low, high, first, last, contexts
 def permute_rows(rows, label, size, seed, drawn, sums, squares):
     """Permute which of the `rows` (m, K) each of U units has; the design matrices are written to `drawn` (K, P, U).
 
-    Added up over the units, weighted by their size, are the covariates, `sums` (P, K), and their products, `squares`
+    Added up over the units, with weights `size`, are the covariates, `sums` (P, K), and their products, `squares`
     (P, K, K).
     """
     state, order = seeded(seed), label.copy()
@@ -75,3 +75,39 @@ def permute_rows(rows, label, size, seed, drawn, sums, squares):
                 for i in range(len(order)):
                     product += size[i] * drawn[k, p, i] * drawn[m, p, i]
                 squares[p, k, m] = squares[p, m, k] = product
+
+
+@fast
+def leave_units_out(drawn, mean, inverse, outer, size, length, least, weight, squares, moments, left):
+    """The jackknife of coefficients β under P design matrices, `drawn` (K, P, U), whose rows are x_u.
+
+    Without unit u, of weight n_u (`size`), whose weighted y add up to Y_u, a coefficient changes by −w_u r_u, where
+    r_u = Y_u − n_u βᵀx_u is the residual. Before, `weight` (K, P, U) has β·Y_u; then w. Given are the `mean` (P, K) and
+    the `inverse` (P, K, K) of XᵀX, weighted, once x is centered, β·β as `outer` (P, K, K), and ‖Y_u‖² as `length` (U).
+
+    Added up over the units are w²‖r‖² in `squares` (P, K) and w n x in `moments` (P, K, K). `left` (P) is the least
+    share of a row that is not determined by the row's own unit; w is zero where it is under `least`.
+    """
+    covariates, units = drawn.shape[0], drawn.shape[2]
+    x, a = np.empty(covariates), np.empty(covariates)
+    total = size.sum()
+    for p in range(drawn.shape[1]):
+        for u in range(units):
+            for k in range(covariates):
+                x[k] = drawn[k, p, u] - mean[p, k]
+            leverage, residual = 1.0 / total, length[u]
+            for k in range(covariates):
+                a[k], fitted = 0.0, 0.0
+                for m in range(covariates):
+                    a[k] += inverse[p, k, m] * x[m]
+                    fitted += outer[p, k, m] * x[m]
+                leverage += a[k] * x[k]
+                residual += size[u] * x[k] * (size[u] * fitted - 2.0 * weight[k, p, u])
+            rest = 1.0 - size[u] * leverage
+            left[p] = min(left[p], rest)
+            for k in range(covariates):
+                w = a[k] / rest if rest > least else 0.0
+                weight[k, p, u] = w
+                squares[p, k] += w * w * residual
+                for m in range(covariates):
+                    moments[p, k, m] += w * size[u] * x[m]

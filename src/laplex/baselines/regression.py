@@ -4,14 +4,20 @@ The embeddings y_i of the occurrences of a word (`a_la_carte.py`) are regressed 
 
     y_i = β_0 + Σ_k x_ik β_k + e_i    by least squares; ‖β_k‖ says how far covariate k moves the use of the word
 
+with weights w_i: 1, or, where all units count the same, one divided by the occurrences of the unit.
 Noise makes every norm too long. Its share of the square is taken out (Green et al. 2025) with the coefficients β_(u)
 without one unit u each, β̄ their mean:
 
     ‖β_k‖² − (U − 1)/U Σ_u ‖β_(u)k − β̄_k‖²
 
-and p is the share of permutations with a norm at least as long: whole rows of X are exchanged between units, among
-those that have the word. With units of unequal size XᵀX differs each time. n occurrences, K covariates, D dimensions,
-U units, P permutations.
+and p is the share of permutations in which this debiased square is at least as large: whole rows of X are exchanged
+between units, among those that have the word, and the noise is estimated for each permutation anew. With units of
+unequal weight XᵀWX differs each time, and so does the noise. All occurrences of a unit, with weights that add up to
+n_u, have the same row x_u, so that the jackknife needs no refit:
+
+    β_(u) − β = −(XᵀWX)⁻¹ x_u r_uᵀ / (1 − n_u x_uᵀ(XᵀWX)⁻¹x_u)    with r_u = Σ_{i in u} w_i y_i − n_u βᵀx_u
+
+n occurrences, K covariates, D dimensions, U units, P permutations.
 """
 
 from __future__ import annotations
@@ -67,8 +73,9 @@ def embedding_regression(
 
     The unit is what was sampled: it is left out by the jackknife, and covariates are exchanged between units. With
     "occurrences", as conText has it by default, two uses in one document are independent evidence; with "documents"
-    these are, also if one speaker wrote many of them. With a column, such as the speaker, all its documents belong
-    together. Whatever the unit, every occurrence counts the same in the coefficients.
+    these are, also if one speaker wrote many of them. With either, every occurrence counts the same in the
+    coefficients. With a column, such as the speaker, all documents of a value belong together, and every value counts
+    the same, however often it has the word: this is conText with clusters.
 
     Args:
         vectors: Vectors of one language without slices: a plain fit, or `lx.inference.pooled(fitted)`.
@@ -88,8 +95,9 @@ def embedding_regression(
     Returns:
         A row for each word and covariate: "word"; "term", the name of the covariate; "norm", the length of its
         coefficient; "estimate", the same without the noise, 0 where that exceeds it; "square", the square of this,
-        which may be negative; "standard_error" of the square, by the jackknife; "p"; "uses" and "units" of the word.
-        Values are NaN where these do not determine the coefficients, as when one party alone uses a word.
+        which may be negative; "standard_error" of the square, by the jackknife; "p", the share of permutations whose
+        square, without its own noise, is at least as large; "uses" and "units" of the word. Values are NaN where these
+        do not determine the coefficients, as when one party alone uses a word.
 
     Example:
         party = pd.DataFrame({"R": pd.Series(parties) == "R"})  # of each document
@@ -106,12 +114,13 @@ def embedding_regression(
     threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
     terms, covariates = _check_covariates(x, tokens)
     group = None if unit == OCCURRENCES else _units(tokens, unit, covariates if draws else covariates[:, :0])
+    even = unit not in (OCCURRENCES, DOCUMENTS)
 
     def regress(found: WordOccurrences) -> pd.DataFrame:
         mine = covariates[found.document]
         units = np.arange(len(mine)) if group is None else group[found.document]
-        norms = coefficient_norms(found.embeddings, mine, units)
-        p = permutation_p(found.embeddings, mine, units, draws, [seed, found.id])
+        norms = coefficient_norms(found.embeddings, mine, units, even=even)
+        p = permutation_p(found.embeddings, mine, units, draws, [seed, found.id], even=even)
         row = norms._asdict() | {"p": p, "estimate": np.sqrt(np.maximum(norms.square, 0.0))}
         facts = {"word": vectors.rows.vocabularies[0].words[found.id], "term": terms}
         return pd.DataFrame(facts | row | {"uses": len(mine), "units": len(np.unique(units))})
@@ -167,22 +176,25 @@ def _units(tokens: Tokens, unit: str, covariates: Floats) -> Ints:
     return group
 
 
-def _standardized(values: Floats) -> tuple[Floats, Floats]:
+def _standardized(values: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
     """Columns with mean 0 and standard deviation 1, and what they were divided by; constant ones become zero."""
-    centered = values - values.mean(0)
-    scale = np.sqrt((centered**2).mean(0))
+    centered = values - np.average(values, 0, weight)
+    scale = np.sqrt(np.average(centered**2, 0, weight))
     scale[scale <= 1e-12 * np.abs(values).max(0, initial=0.0)] = np.inf
     return centered / scale, scale
 
 
-def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints) -> CoefficientNorms:
-    """Coefficients by least squares, with the noise of their squared norm by the jackknife: y is (n, D), x (n, K)."""
+def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints, *, even: bool = False) -> CoefficientNorms:
+    """Coefficients by least squares, with the noise of their squared norm by the jackknife: y is (n, D), x (n, K).
+
+    If `even`, all units count the same, otherwise all occurrences.
+    """
     unknown = CoefficientNorms(*(np.full(x.shape[1], np.nan) for _ in range(3)))
     if len(y) <= x.shape[1]:
         return unknown
-    z, scale = _standardized(x)
+    by_unit, units = _membership(unit, even)
+    z, scale = _standardized(x, by_unit.sum(0))
     z, y = np.concatenate([np.ones((len(x), 1)), z], 1), y - y.mean(0, dtype=np.float64)
-    by_unit, units = _membership(unit)
     gram = (by_unit @ np.einsum("nk,nl->nkl", z, z).reshape(len(z), -1)).reshape(units, z.shape[1], -1)  # of each unit
     products = np.stack([by_unit @ (column[:, None] * y) for column in z.T], 1)  # (U, K + 1, D)
     total = gram.sum(0)
@@ -202,20 +214,25 @@ def coefficient_norms(y: NDArray[np.floating], x: Floats, unit: Ints) -> Coeffic
 
 
 def permutation_p(
-    y: NDArray[np.floating], x: Floats, unit: Ints, permutations: int, seed: Sequence[int]
+    y: NDArray[np.floating], x: Floats, unit: Ints, permutations: int, seed: Sequence[int], *, even: bool = False
 ) -> NDArray[np.float64]:
-    """(K) p of each coefficient's norm; rows of x, which are alike within a unit, are exchanged between units."""
+    """(K) p of each coefficient's debiased square; rows of x, alike within a unit, are exchanged between units.
+
+    If `even`, all units count the same, otherwise all occurrences.
+    """
     if permutations == 0 or len(y) <= x.shape[1]:
         return np.full(x.shape[1], np.nan)
-    by_unit, units = _membership(unit)
-    sums = np.asarray(by_unit @ (y - y.mean(0, dtype=np.float64)), np.float32)
-    size = np.asarray(by_unit.sum(1), np.float64).reshape(-1)
+    by_unit, units = _membership(unit, even)
+    size, weight = by_unit.sum(1), by_unit.sum(0)
+    sums = np.asarray(by_unit @ (y - np.average(y, 0, weight)), np.float32)
     first = np.unique(unit, return_index=True)[1]
-    z = _standardized(x)[0][first]
-    observed = _norms(z.T[:, None].astype(np.float32), size @ z, (z * size[:, None]).T @ z, sums, size)[0]
+    z = _standardized(x, weight)[0][first].astype(np.float32)
+    exact = z.astype(np.float64)
+    observed, norm = debiased_squares(z.T[:, None], size @ exact, (exact.T * size) @ exact, sums, size)
     if not np.isfinite(observed).all():
         return np.full(x.shape[1], np.nan)
-    rows, code = np.unique(z.astype(np.float32), axis=0, return_inverse=True)
+    least = observed - (1 - ROUNDING) * norm**2  # the square may be zero or negative
+    rows, code = np.unique(z, axis=0, return_inverse=True)
     label, random = code.reshape(-1).astype(np.int32), np.random.default_rng(seed)
     exceeding, chunk = np.zeros(x.shape[1], np.int64), max(1, NUMBERS_PER_CHUNK // (units * x.shape[1]))
     for start in range(0, permutations, chunk):
@@ -223,26 +240,49 @@ def permutation_p(
         drawn = np.empty((x.shape[1], count, units), np.float32)
         total, gram = np.zeros((count, x.shape[1])), np.zeros((count, x.shape[1], x.shape[1]))
         kernels.permute_rows(rows, label, size, int(random.integers(2**62)), drawn, total, gram)
-        exceeding += (_norms(drawn, total, gram, sums, size) >= ROUNDING * observed).sum(0)
+        exceeding += (~(debiased_squares(drawn, total, gram, sums, size)[0] < least)).sum(0)  # NaN, by rounding, counts
     return (exceeding + 1) / (permutations + 1)
 
 
-def _norms(z: NDArray[np.float32], total: Floats, gram: Floats, sums: NDArray[np.float32], size: Floats) -> Floats:
-    """(P, K) The norms of the coefficients under design matrices z (K, P, U), whose sums and products are given.
+def debiased_squares(
+    z: NDArray[np.float32], total: Floats, gram: Floats, sums: NDArray[np.float32], size: Floats
+) -> tuple[Floats, Floats]:
+    """(P, K) each: the debiased squares and the norms of the coefficients under P design matrices.
 
-    `sums` (U, D) are those of y, which is zero on average: once z is centered, the intercept can be left out.
+    They are those of `coefficient_norms`, in single precision; NaN where a matrix does not determine them.
+
+    Args:
+        z: (K, P, U) Covariates of the units.
+        total: (P, K) Their weighted sums.
+        gram: (P, K, K) The weighted sums of their products.
+        sums: (U, D) Of y, weighted, which is zero on average: once z is centered, the intercept can be left out.
+        size: (U) The weight of each unit.
     """
-    total, gram = total.reshape(-1, len(z)), gram.reshape(-1, len(z), len(z))
-    gram = gram - total[:, :, None] * total[:, None, :] / size.sum()
+    units, total, gram = len(sums), total.reshape(-1, len(z)), gram.reshape(-1, len(z), len(z))
+    mean = total / size.sum()
+    gram = gram - total[:, :, None] * mean[:, None, :]
     products = np.stack([column @ sums for column in z], 1).astype(np.float64)  # (P, K, D)
     eigenvalues = np.linalg.eigvalsh(gram)
     singular = eigenvalues[:, 0] <= SINGULAR * eigenvalues[:, -1].clip(1e-300)
-    gram[singular], products[singular] = np.eye(len(z)), np.nan
-    return np.asarray(np.linalg.norm(np.linalg.solve(gram, products), axis=2))
+    gram[singular], products[singular] = np.eye(len(z)), 0.0
+    inverse = np.linalg.inv(gram)
+    beta = inverse @ products
+    weight = np.stack([beta[:, k].astype(np.float32) @ sums.T for k in range(len(z))])  # (K, P, U) so far β·Y_u
+    length = np.einsum("ud,ud->u", sums, sums, dtype=np.float64)
+    squares, moments, left = np.zeros(mean.shape), np.zeros(gram.shape), np.ones(len(mean))
+    design, outer = np.ascontiguousarray(z), beta @ beta.swapaxes(1, 2)
+    kernels.leave_units_out(design, mean, inverse, outer, size, length, SINGULAR, weight, squares, moments, left)
+    change = np.stack([row @ sums for row in weight], 1) - moments @ beta  # the sum of all β − β_(u)
+    noise = (squares - (change**2).sum(2) / units) * (units - 1) / units
+    norm = np.linalg.norm(beta, axis=2)
+    norm[singular] = np.nan
+    noise[left <= SINGULAR] = np.nan
+    return norm**2 - noise, norm
 
 
-def _membership(unit: Ints) -> tuple[sparse.csr_array, int]:
-    """(U, n) The matrix that sums rows by unit, and the number of units."""
-    names, place = np.unique(unit, return_inverse=True)
-    matrix = sparse.csr_array((np.ones(len(unit)), (place, np.arange(len(unit)))), shape=(len(names), len(unit)))
+def _membership(unit: Ints, even: bool) -> tuple[sparse.csr_array, int]:
+    """(U, n) The matrix that sums rows by unit, or if `even` takes their mean, and the number of units."""
+    names, place, size = np.unique(unit, return_inverse=True, return_counts=True)
+    weight = 1.0 / size[place] if even else np.ones(len(unit))
+    matrix = sparse.csr_array((weight, (place, np.arange(len(unit)))), shape=(len(names), len(unit)))
     return matrix, len(names)
