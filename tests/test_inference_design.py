@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import laplex as lx
-from laplex.inference import design
+from laplex.inference import covariates, design
 from laplex.inference.covariates import Covariates
 from laplex.inference.design import Coefficient, Design, DesignUnits
 from laplex.inference.formulas import formula_of
@@ -112,18 +112,18 @@ def test_factors_know_all_columns_of_the_terms_that_they_are_in(tokens):
 
 
 def test_numbers_with_many_values_are_put_into_bins(tokens, frame):
-    assert frame["income"].nunique() > design.MAX_LEVELS
+    assert frame["income"].nunique() > covariates.MAX_LEVELS
     found = made(tokens, "~ income")
-    assert len(found.matrix) == design.BINS
+    assert len(found.matrix) == covariates.BINS
     order = np.argsort(frame["income"].to_numpy(), kind="stable")
     bins = found.cell[order]
     assert (np.diff(found.cells["income"].to_numpy()[bins]) >= -1e-9).all()  # neighbors
-    assert np.bincount(found.cell).min() >= 0.8 * COUNT / design.BINS
-    for cell in range(design.BINS):
+    assert np.bincount(found.cell).min() >= 0.8 * COUNT / covariates.BINS
+    for cell in range(covariates.BINS):
         inside = frame["income"][found.cell == cell]
         assert found.cells["income"][cell] == pytest.approx(inside.mean())
     np.testing.assert_allclose(found.matrix[found.cell, 1].std(), 1.0)
-    assert len(made(tokens, "~ age").matrix) == frame["age"].nunique() <= design.MAX_LEVELS
+    assert len(made(tokens, "~ age").matrix) == frame["age"].nunique() <= covariates.MAX_LEVELS
 
 
 def test_names_with_spaces_and_levels_with_any_characters(tokens, frame):

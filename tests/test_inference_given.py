@@ -136,7 +136,7 @@ def test_contributions_add_up_to_the_coefficient(name, likelihood, unit, shared,
 def test_units_on_neither_side_of_a_level_count_in_its_coefficient():
     """Those of chamber y, in what distinguishes z from x: ages differ between speakers of y as well."""
     fitted, tokens = confounded.fit(), tokens_of(confounded.fit())
-    options, units, questions = regression(tokens, "~ chamber + age", Options(unit="speaker", quiet=True), 0, {})
+    options, units, questions = regression(tokens, "~ chamber + age", None, Options(unit="speaker", quiet=True), 0, {})
     text = ScorePass(tokens, units, fitted, [fitted.id("strong", 0)], 0, options)
     (table,) = text.run([0], lambda table: table)
     (question,) = [some for some in questions if some.against == "z"]

@@ -192,7 +192,13 @@ def test_statistics_of_permuted_values_are_those_of_a_plain_loop(most):
         text[c] += made.weight[i]
         means[c] += made.weight[i] * MATRIX[made.label[i]]
         value[c] = MATRIX[made.label[i], 1]
-    z, root = (means / text[:, None])[:, others], np.sqrt(text)
+    means /= text[:, None]
+    rows, total = MATRIX[made.label], made.weight.sum()
+    center = (made.weight @ rows) / total
+    within = [made.weight @ (rows - means[made.cluster])[:, k] ** 2 for k in others]
+    spread = [made.weight @ (rows - center)[:, k] ** 2 for k in others]
+    nested = [k for k, a, b in zip(others, within, spread) if a <= 0.1 * b]  # what varies within clusters is no part
+    z, root = means[:, nested], np.sqrt(text)
     explained = z @ np.linalg.lstsq(root[:, None] * z, root * value, rcond=None)[0]
     slopes = np.linalg.solve(loops.gram[np.ix_(others, others)], sum(loops.moments)[others])
     metric = np.linalg.inv(COVARIANCE + np.trace(COVARIANCE) / SIZE * np.eye(SIZE))

@@ -8,7 +8,7 @@ n words.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,12 @@ class Findings:
         frame["holds"] = holds(frame, options)
         frame = frame.sort_values(["holds", "lower", "estimate", "word"], ascending=[False, False, False, True])
         return frame[columns].reset_index(drop=True)
+
+    def only(self, values: Collection[str]) -> Findings | None:
+        """Those of some comparisons, by their "value"; None if one of them is not there."""
+        if not set(values) <= set(self.frame["value"]):
+            return None
+        return replace(self, frame=self.frame[self.frame["value"].isin(list(values))])
 
     def incomplete(self, words: Sequence[str]) -> list[str]:
         """The words that have no row in some comparison."""

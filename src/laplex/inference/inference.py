@@ -449,6 +449,9 @@ class Inference(CosineQuestions):
 
     def _kept(self, asked: Asked) -> Findings | None:
         test = self.fitted.tests.get(self._key(asked))
+        if test is None and asked.question == "regress" and asked.values is not None:
+            whole = self._kept(replace(asked, values=None))
+            return None if whole is None else whole.only(asked.values)
         return None if test is None else Findings.load(test.arrays, test.facts)
 
     def _keep(self, asked: Asked, found: Findings) -> None:
