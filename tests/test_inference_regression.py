@@ -203,7 +203,7 @@ def test_curves_that_cannot_be_drawn_are_named():
     [
         ("camp ~ year", {}, 'does not begin with "~"'),
         ("~ camp + speaker", {}, 'unit="speaker" is the column that is compared'),
-        ("~ camp", {"terms": "year"}, "has no term "year"; it has camp"),
+        ("~ camp", {"terms": "year"}, 'has no term "year"; it has camp'),
         ("~ camp + speaker", {"unit": "documents"}, '"speaker" has 80 values, more than the 64'),
         ("~ camp", {"words": "nosuchword"}, '"nosuchword" is not in the vocabulary'),
     ],
