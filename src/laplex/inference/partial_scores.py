@@ -80,7 +80,6 @@ class PartialScores:
     matrix: Floats  # (G, K) the design matrix by cell; the first column is the intercept
     cell: Ints  # (m) rows are sorted by cluster
     start: Ints  # (C + 1) where the rows of each cluster begin
-    size: Ints  # (m) how many units each row has
     unit_rate: Floats  # (G) r
     score: Floats  # (m, D) s
     tau: Floats  # (m)
@@ -103,7 +102,7 @@ class PartialScores:
         start = np.append(np.flatnonzero(np.diff(cluster, prepend=-1)), len(cluster))
         sums = table.score[rows], table.tau[rows], table.background[rows], table.weight[rows]
         rate = fit_rates(matrix, tau, weight)
-        return cls(matrix, cell, start, table.size[rows], rate, *sums, table.covariance)
+        return cls(matrix, cell, start, rate, *sums, table.covariance)
 
     @property
     def clusters(self) -> int:

@@ -124,7 +124,7 @@ class WordColumnPermutations:
             pieces = np.concatenate([of_clusters, scores.cluster_information(others)], 1)
             inverse = pseudo_inverse(scores.gram[np.ix_(others, others)])
             return cls(question, word, observed, pieces.astype(np.float32), inverse)
-        y = _single_units(y, scores) / np.sqrt(1 - scores.null_leverage(weights, others))[:, None]
+        y = y / np.sqrt(1 - scores.null_leverage(weights, others))[:, None]
         return cls(question, word, observed, y.astype(np.float32), np.empty((0, 0)))
 
     def exceedances(self, first: int, last: int) -> int:
@@ -156,21 +156,6 @@ class WordColumnPermutations:
             return np.asarray(np.einsum("pd,pd->p", u[0], u[0]) / np.maximum(gram[:, 0, 0], 1e-300))
         gram[:, range(columns), range(columns)] += 1e-9 * gram.trace(axis1=1, axis2=2)[:, None]
         return np.asarray(np.linalg.solve(gram, np.einsum("apd,bpd->pab", u, u)).trace(axis1=1, axis2=2))
-
-
-def _single_units(y: Floats, scores: PartialScores) -> Floats:
-    """Contributions with what units of a shared row have in common taken down to what it adds if each has its sign."""
-    if not (scores.single and (scores.size > 1).any()):
-        return y
-    y = y.copy()
-    shared = np.flatnonzero(scores.size > 1)
-    cells, place = np.unique(scores.cell[shared], return_inverse=True)
-    size = scores.size[shared]
-    for number in range(len(cells)):
-        mine = place == number
-        mean = y[shared[mine]].sum(0) / size[mine].sum()
-        y[shared[mine]] -= np.outer(size[mine] - np.sqrt(size[mine]), mean)
-    return y
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,11 @@ def regression(
     """The options with the unit in force, the units, and a question for every coefficient of the terms of a formula."""
     documents = documents_at(tokens, language, at)
     columns = formula_columns(formula.strip(), tokens)
+    if options.unit is None and tokens.unit in columns:
+        raise InputError(
+            f'"{tokens.unit}" is the unit of this text, which cannot explain how its words differ: leave it out of the '
+            'formula, or name another unit, as fitted.inference(unit="documents") does'
+        )
     options = options.with_unit(tokens, columns)
     for column in columns:
         check_unit(options.unit, column)
