@@ -2,9 +2,8 @@
 
     python benchmarks/regression_cost.py --data DATA [--record]
 
-All press releases of the Senate by senator, 100 dimensions, CBOW: party, quarter, their interaction, the topic (six) and
-the logarithm of the length. Seconds of the clock and of all processors, and the largest memory of the process, beside
-what is said in advance.
+All press releases of the Senate by senator, 100 dimensions, CBOW: party, quarter, their interaction, the topic (six),
+and the logarithm of the length. Seconds of the clock and of all processors, and the largest memory of the process.
 """
 
 from __future__ import annotations
