@@ -116,3 +116,17 @@ def test_joint(data, tmp_path):
         "no edges",
     ]
     assert (tables["concepts"]["english"].map(lambda word: f"i{word}") == tables["concepts"]["italian"]).all()
+
+
+def test_regression(data, tmp_path):
+    tables = run("regression", data, tmp_path / "out", tmp_path, "--parts", "senate", "europarl")
+    assert tables["senate"]["question"].tolist() == [
+        "party",
+        "party, given quarter",
+        "party, given quarter and topic",
+        "change over the quarters",
+        "change over the quarters, given party and topic",
+        "parties that change apart",
+    ]
+    assert (tables["senate"]["tested"] > 0).all()
+    assert set(tables["europarl"]["question"]) == {"family", "year", "family:year"}
