@@ -35,7 +35,7 @@ from laplex.text.topics import document_topics
 
 TEXT = """Labels that mean nothing, some of which follow something that does: shares of p-values under 5% and 1%, which
 should be 5% and 1% (aims: 3–7% and 0.5–1.6%), without controls and given what the label follows. "flipped" are
-tests by sign flips, the others by permutations of whole units. 250 words in five bands of frequency, which share
+tests by sign flips, the others by permutations of whole units. Words are of five bands of frequency, and share
 labellings. senate: parties' press releases by senator; europarl: speeches of the EPP and the S&D by speaker; sotu:
 passages of the addresses of all presidents; sotu-passages: the same with passages as units, which share rows."""
 BANDS = [(100, 300), (300, 1_000), (1_000, 3_000), (3_000, 8_000), (8_000, 20_000)]
