@@ -66,7 +66,7 @@ def test_clusters_of_one_row_give_the_same_in_both_ways(tested, monkeypatch):
         permuted = draws_of(made, tested, nested=False)
         return [
             *(scores.total, scores.contract(scores.contributions, np.eye(5)), contributions, information),
-            *(scores.contract(scores.null_residuals(others), weights), scores.cluster_information(others)),
+            *(scores.null_contributions(others, weights), scores.cluster_information(others)),
             *(scores.null_leverage(weights, others), astuple(scores.effect(tested, weights, gram))),
             *(permuted.observed, permuted.pieces, permuted.formula_p()),
         ]

@@ -22,7 +22,6 @@ from laplex.inference.design import Coefficient, Design, DesignUnits, check_esti
 from laplex.inference.partial_scores import SharedScores
 from laplex.inference.partial_test import ColumnPermutations, PartialTest
 from laplex.inference.permutations import Trend
-from laplex.inference.score_test import inverse_root
 from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.units import Floats, Ints, Units
 from laplex.text.tokens import Tokens
@@ -68,7 +67,7 @@ class CoefficientQuestion:
         if scores is None or found is None:
             return None
         weights, gram = found[0][:, 0], float(found[1][0, 0])
-        metric = inverse_root(scores.covariance, 1.0)
+        metric = scores.test_metric
         direction = (weights @ scores.total / gram) @ metric @ metric.T
         q, excess = (
             scores.matrix @ weights,

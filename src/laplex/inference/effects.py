@@ -25,7 +25,6 @@ from laplex.inference.contexts import pooled
 from laplex.inference.covariates import Covariates, formula_given
 from laplex.inference.design import Design
 from laplex.inference.partial_scores import PartialScores, pseudo_inverse
-from laplex.inference.score_test import size_metric
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import (
     Floats,
@@ -88,7 +87,7 @@ def _curve(
     if residual is None:
         return None
     y, gram = scores.partial_contributions(tested, residual[0])
-    y = y @ size_metric(scores.covariance)
+    y = y @ scores.size_metric
     columns = list(tested)
     mean = scores.gram[0, columns] / scores.gram[0, 0]
     spread = scores.gram[np.ix_(columns, columns)] / scores.gram[0, 0] - np.outer(mean, mean)

@@ -22,6 +22,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,9 @@ class PartialScores:
     @classmethod
     def of(cls, table: ScoreTable, matrix: Floats, included: Floats | None = None) -> PartialScores | None:
         """The scores of the word that a table is of; None if it is not used in the cells that are `included` (G)."""
-        rows = np.argsort(table.cluster, kind="stable")
+        rows: Any = slice(None)  # if they are sorted by cluster, as units are, they are not copied
+        if included is not None or (np.diff(table.cluster) < 0).any():
+            rows = np.argsort(table.cluster, kind="stable")
         if included is not None:
             rows = rows[included[table.label[rows]] > 0]
         cell, cluster, cells = table.label[rows], table.cluster[rows], len(matrix)
@@ -103,6 +106,16 @@ class PartialScores:
         sums = table.score[rows], table.tau[rows], table.background[rows], table.weight[rows]
         rate = fit_rates(matrix, tau, weight)
         return cls(matrix, cell, start, rate, *sums, table.covariance)
+
+    @cached_property
+    def size_metric(self) -> Floats:
+        """(D, D) That of sizes."""
+        return size_metric(self.covariance)
+
+    @cached_property
+    def test_metric(self) -> Floats:
+        """(D, D) That of T."""
+        return inverse_root(self.covariance, 1.0)
 
     @property
     def clusters(self) -> int:
@@ -243,7 +256,7 @@ class PartialScores:
 
         Of several columns together it is the mean squared difference between two units, weighted by v.
         """
-        metric, mix = size_metric(self.covariance), np.linalg.inv(gram)
+        metric, mix = self.size_metric, np.linalg.inv(gram)
         if len(tested) > 1:
             columns = list(tested)
             mean = self.gram[0, columns] / self.gram[0, 0]
@@ -269,16 +282,20 @@ class PartialScores:
         noise, more = (np.trace(np.linalg.solve(gram, part), axis1=1, axis2=2) for part in (own, predicted))
         return np.asarray(np.clip(more / np.maximum(noise + more, 1e-300), 0.0, MAX_LEVERAGE))
 
-    def null_residuals(self, others: Sequence[int]) -> Floats:
-        """(m, D) or (C, K, D) Scores, or moments, without what the other columns explain, in the metric of T."""
-        inverse, metric = pseudo_inverse(self.gram[np.ix_(others, others)]), inverse_root(self.covariance, 1.0)
+    def null_contributions(self, others: Sequence[int], weights: Floats) -> Floats:
+        """(C, t, D) What the other columns do not explain of clusters' contributions along directions (K, t) in the
+        space of the columns, in the metric of T.
+        """
+        inverse = pseudo_inverse(self.gram[np.ix_(others, others)])
         if self.single:
             z = self.x[:, list(others)]
             slopes = inverse @ (z.T @ self.influence)
-            return np.asarray((self.influence - self.information[:, None] * (z @ slopes)) @ metric)
+            left = self.influence - self.information[:, None] * (z @ slopes)
+            return np.asarray(self.contract(left @ self.test_metric, weights))
         moments, information = self._moments
         slopes = inverse @ moments.sum(0)[list(others)]
-        return np.asarray((moments - information[:, :, list(others)] @ slopes) @ metric)
+        explained = (weights.T @ information)[:, :, list(others)] @ slopes
+        return np.asarray((weights.T @ moments - explained) @ self.test_metric)
 
     def cluster_information(self, others: Sequence[int]) -> Floats:
         """(C, 1 + others) v, and v z, of clusters."""

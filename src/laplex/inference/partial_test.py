@@ -79,17 +79,19 @@ class ColumnPermutations:
             yield drawn[:, max(first - chunk * CHUNK, 0) : last - chunk * CHUNK]
 
     def _chunk(self, chunk: int, size: int, word: int) -> NDArray[np.int32]:
-        if chunk in self._kept:
+        if chunk in self._kept and len(self._kept[chunk]) == size:
             return self._kept[chunk]
         if self.residual is None:
-            random = np.random.default_rng([*self.seed, chunk, word])
-            return (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int32)
-        random = np.random.default_rng([*self.seed, chunk])
-        drawn = np.empty((size, CHUNK), np.int32)
-        for stratum in np.unique(self.stratum).tolist():
-            mine = np.flatnonzero(self.stratum == stratum).astype(np.int32)
-            drawn[mine] = random.permuted(np.repeat(mine[:, None], CHUNK, 1), axis=0)
-        if (chunk + 1) * drawn.nbytes <= KEPT_BYTES:
+            shared = size == len(self.stratum)  # by the words that all clusters have a row of
+            random = np.random.default_rng([*self.seed, chunk, *([] if shared else [word])])
+            drawn = (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int32)
+        else:
+            shared, random = True, np.random.default_rng([*self.seed, chunk])
+            drawn = np.empty((size, CHUNK), np.int32)
+            for stratum in np.unique(self.stratum).tolist():
+                mine = np.flatnonzero(self.stratum == stratum).astype(np.int32)
+                drawn[mine] = random.permuted(np.repeat(mine[:, None], CHUNK, 1), axis=0)
+        if shared and (chunk + 1) * drawn.nbytes <= KEPT_BYTES:
             self._kept[chunk] = drawn
         return drawn
 
@@ -116,11 +118,10 @@ class WordColumnPermutations:
         """The draws of one word; `residual` is that of the tested columns (`PartialScores.residual_columns`)."""
         others, (weights, gram) = [k for k in range(scores.matrix.shape[1]) if k not in tested], residual
         root = weights @ np.linalg.inv(np.linalg.cholesky(gram)).T
-        left = scores.null_residuals(others)
-        y = scores.contract(left, root).reshape(scores.clusters, -1)
+        y = scores.null_contributions(others, root).reshape(scores.clusters, -1)
         observed = float((y.sum(0) ** 2).sum())
         if question.residual is not None:
-            of_clusters = left if scores.single else left[:, 0]
+            of_clusters = scores.null_contributions(others, np.eye(len(weights), 1))[:, 0]
             pieces = np.concatenate([of_clusters, scores.cluster_information(others)], 1)
             inverse = pseudo_inverse(scores.gram[np.ix_(others, others)])
             return cls(question, word, observed, pieces.astype(np.float32), inverse)
