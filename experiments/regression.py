@@ -37,7 +37,7 @@ class Scale:
     shown: int = 15
 
 
-FULL = Scale(None, 100, 5, None, 300, 20)
+FULL = Scale(None, 100, 5, None, 1_000, 20)
 QUICK = Scale(600, 10, 1, 3, 20, 3, 5)
 
 
