@@ -87,10 +87,12 @@ class Findings:
         words: Sequence[str] | None,
         exclude: Collection[str],
         columns: Sequence[str] = COLUMNS,
+        by_value: bool = False,
     ) -> pd.DataFrame:
         """The rows in the order of what is sure: first those that hold, by the lower end of their interval.
 
-        p is adjusted over these rows, which are those of `words` if they are given, and else all but `exclude`.
+        p is adjusted over these rows, which are those of `words` if they are given, and else all but `exclude`; or over
+        those with the same "value", such as the term of a regression.
         """
         frame = self.frame
         keep = frame["word"].isin(list(words)) if words is not None else ~frame["word"].isin(list(exclude))
@@ -102,7 +104,8 @@ class Findings:
         deviation = np.sqrt(np.maximum(variance + 4 * along * np.maximum(square, 0.0), 0.0))  # of the square
         error = deviation / (2 * np.maximum(estimate, np.sqrt(deviation / 2)))
         frame = frame.assign(estimate=estimate, standard_error=error, lower=lower, upper=upper)
-        frame["p_adjusted"] = adjust_p(frame["p"].to_numpy(np.float64))
+        family = frame["value"] if by_value else pd.Series(0, index=frame.index)
+        frame["p_adjusted"] = frame.groupby(family)["p"].transform(lambda p: adjust_p(p.to_numpy(np.float64)))
         frame["holds"] = holds(frame, options)
         frame = frame.sort_values(["holds", "lower", "estimate", "word"], ascending=[False, False, False, True])
         return frame[columns].reset_index(drop=True)

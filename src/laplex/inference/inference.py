@@ -369,8 +369,10 @@ class Inference(CosineQuestions):
         elif names is not None and (missing := found.incomplete(names)):
             found = self._with_untested(asked, found, missing)
         warn_of_speakers(asked.column, found.facts.get("decided_by"))
-        columns = REGRESSION_COLUMNS if asked.question == "regress" else COLUMNS
-        table = found.table(self, words=names, exclude=self.excluded(), columns=columns)
+        is_regression = asked.question == "regress"
+        columns = REGRESSION_COLUMNS if is_regression else COLUMNS
+        # a term that everything differs by must not make the others look sure
+        table = found.table(self, words=names, exclude=self.excluded(), columns=columns, by_value=is_regression)
         untested = found.facts["untested"] if names is None else 0
         table.attrs["summary"] = summary(table, asked, found.facts | {"untested": untested}, self)
         table.attrs["question"] = asked.question

@@ -133,8 +133,9 @@ class Contrasts(Answers):
             A row for each word and coefficient, those that hold first: word, term, level (of a factor, against the
             reference; empty for numbers and for all columns of a term together), estimate (how different the word is
             at the level, or how much it changes over one standard deviation of a number, in the units of `contrast`,
-            without noise), standard_error, lower, upper, p, p_adjusted, holds, and uses, units and context words on
-            either side: at the level and at the reference, or in the upper and the lower half of a number.
+            without noise), standard_error, lower, upper, p, p_adjusted (over all words and levels of the term), holds,
+            and uses, units and context words on either side: at the level and at the reference, or in the upper and the
+            lower half of a number.
 
         Example:
             fitted.regress("~ party + year + topic", terms="party")
