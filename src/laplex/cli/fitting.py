@@ -77,7 +77,10 @@ def model_and_tokens(
     ] = "word-context",
     translations: Annotated[Path | None, Option(help="A file of words and their translations.")] = None,
     translations_strength: TranslationsStrength = math.inf,
-    ridge: Annotated[float, Option(help="The strength of the prior that vectors are short.")] = 1.0,
+    ridge: Annotated[
+        float | None,
+        Option(help="The strength of the prior that vectors are short. Default: by the size of the text, 10 to 30."),
+    ] = None,
     likelihood: Annotated[
         str, Option(help=f"How a word depends on the words around it: {' or '.join(likelihoods.Likelihood.names())}.")
     ] = "cbow",

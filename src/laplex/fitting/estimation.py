@@ -149,9 +149,10 @@ class Estimation:
             from laplex.engines import variational
 
             variational.check(problem)
+        training = training.for_text(int(communicator().allreduce(np.array([len(tokens)]))[0]))
         self.training = training = replace(training, pooled_epochs=pooled_epochs(model, training, problem))
         self.pooled: NDArray[np.float32] | None = None  # (2V, D) the vectors before slices began
-        self.settings = fit_settings(model, tokens, training)
+        self.settings = fit_settings(model, tokens, self.rows, training)
         self.identity = fit_identity(model, training, tokens, problem)
         if communicator().size > 1:
             from laplex.engines import ranks

@@ -21,6 +21,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError, StorageError
 from laplex.fitting.training import Training
 from laplex.model.model import Model
+from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
 from laplex.text.tokens import Tokens
@@ -39,7 +40,7 @@ def record_command(arguments: Sequence[str]) -> Iterator[None]:
         _COMMAND.reset(token)
 
 
-def fit_settings(model: Model, tokens: Tokens, training: Training) -> dict[str, Any]:
+def fit_settings(model: Model, tokens: Tokens, rows: Rows, training: Training) -> dict[str, Any]:
     """What a model keeps of how it was fitted."""
     text = {"folder": str(tokens.folder), "digest": tokens.digest, **tokens.settings}
     if communicator().size > 1:  # each rank has a part of the text
@@ -47,7 +48,7 @@ def fit_settings(model: Model, tokens: Tokens, training: Training) -> dict[str, 
         digest = hashlib.blake2b(digests, digest_size=16).hexdigest()
         text |= {"folder": "", "digest": digest, "ranks": communicator().size}
     return {
-        "model": model.settings(),
+        "model": model.settings(rows),
         "training": asdict(training) | {"checkpoint": None},
         "tokens": text,
         "versions": storage.versions("torch") if training.engine == "torch" else storage.versions(),

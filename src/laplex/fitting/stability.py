@@ -8,7 +8,7 @@ what another sample of text would show. S slices, n words asked for, V words, k 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -24,7 +24,7 @@ from laplex.fitting.training import Training, tokens_for_fits
 from laplex.model.absent import SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.model import Model
-from laplex.model.priors.prior import Prior, WordPrior, ridge_strength
+from laplex.model.priors.prior import Prior, Ridge, WordPrior, saved_ridge
 from laplex.model.rows import Rows
 from laplex.model.vectors import as_list
 from laplex.questions.answers import MIN_USES
@@ -127,7 +127,7 @@ def refitted(
     tokens = tokens_of(fitted)
     saved = fitted.settings["model"]  # that of an older version has fewer fields
     known = {field.name: saved[field.name] for field in fields(Model) if field.name in saved}
-    prior = _SavedPrior(fitted.graph, fitted.slot, fitted.slice_covariance, ridge_strength(fitted.settings))
+    prior = _SavedPrior(fitted.graph, fitted.slot, fitted.slice_covariance, saved_ridge(fitted.settings))
     model = Model(**known | {"prior": prior})
     names = {field.name for field in fields(Training)} - {"checkpoint", "checkpoint_minutes"}
     training = {name: value for name, value in fitted.settings["training"].items() if name in names}
@@ -169,11 +169,14 @@ class _SavedPrior(Prior):
     full: Graph
     slot: NDArray[np.int32]
     slice_covariance: SliceCovariance | None = None  # with absent="filled"
-    pooled_strength: float = 1.0  # of the ridge before slices begin
+    pooled: Ridge = field(default_factory=Ridge)  # before slices begin
+
+    def describe(self, rows: Rows | None = None) -> dict[str, Any]:
+        return self.pooled.describe(rows) | super().describe(rows)
 
     @classmethod
-    def ridge(cls, described: Mapping[str, Any]) -> float | None:
-        return float(described["pooled_strength"])
+    def ridge(cls, described: Mapping[str, Any]) -> float:
+        return Ridge.ridge(described)
 
     def graph(self, rows: Rows) -> Graph:
         full, size = self.full, len(rows)

@@ -20,7 +20,7 @@ from laplex.engines.state import State
 from laplex.errors import InputError
 from laplex.fitting.training import Training
 from laplex.model.model import Model
-from laplex.model.priors.prior import Ridge, ridge_strength
+from laplex.model.priors.prior import saved_ridge
 from laplex.model.problem import Problem, make_problem
 from laplex.model.rows import Rows
 from laplex.text.tokens import Tokens
@@ -60,7 +60,7 @@ def pooled_epochs(model: Model, training: Training, problem: Problem) -> int:
 
 def pooled_model(settings: dict[str, Any]) -> Model:
     """The model without slices, from the settings of one with slices."""
-    return Model(prior=Ridge(ridge_strength(settings)), **{name: settings["model"][name] for name in SHARED})
+    return Model(prior=saved_ridge(settings), **{name: settings["model"][name] for name in SHARED})
 
 
 def pooled_problem(model: Model, tokens: Tokens, training: Training) -> Problem:

@@ -19,6 +19,7 @@ from laplex.text.tokens import Tokens
 SMALLEST_INT = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
 SMALLEST_INT |= {"pooled_epochs": 0}
 TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache", "originals"}  # options of a fit that Tokens.of takes
+DRAWN_BY_TEXT = ((3_000_000, 4), (10_000_000, 2))  # for at most these tokens, this number of times the block
 GPU_DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
@@ -38,7 +39,9 @@ class Training:
         checkpoint_minutes: Save the state also in intervals of this length, within an epoch.
         block: The number of tokens that are read together: by default 8 for CBOW (32 for the engine "torch"), and 16
             for SGNS, which on the CPU reads up to 6 more, to fill its windows to multiples of eight.
-        drawn: The number of negatives that are drawn for a block, by default as many as it has tokens.
+        drawn: The number of negatives that are drawn for a block, a multiple of 8. More make steps less noisy and the
+            fit slower. By default as many as the block has tokens, but twice as many for texts of up to 10 million
+            tokens, and four times as many for up to 3 million.
         rotate: Estimate languages separately in the first epoch, or in those without slices, then rotate them onto each
             other before the prior joins them. "auto": if it does and there are two epochs or more. Not for the
             reference engine.
@@ -110,14 +113,20 @@ class Training:
             )
 
     def with_defaults(self, likelihood: Likelihood) -> Training:
-        """The same with the engine chosen, and with a likelihood's defaults for what was not given."""
+        """The same with the engine chosen, and with a likelihood's defaults for what was not given but `drawn`."""
         engine = self.engine
         if engine == "auto":
             on_gpu = self.device is not None or self.precision != "full" or (self.inference == "map" and has_gpu())
             engine = "torch" if on_gpu else "cpu"
         block = self.block or (likelihood.torch_block if engine == "torch" else likelihood.block)
         rate = self.rate or likelihood.rate  # benchmarks/RESULTS.md has the trials
-        return replace(self, engine=engine, rate=rate, block=block, drawn=self.drawn or block)
+        return replace(self, engine=engine, rate=rate, block=block)
+
+    def for_text(self, tokens: int) -> Training:
+        """The same with `drawn` for a text of some tokens, if it was not given."""
+        assert self.block is not None
+        factor = next((factor for most, factor in DRAWN_BY_TEXT if tokens <= most), 1)
+        return replace(self, drawn=self.drawn or factor * self.block)
 
 
 def has_gpu() -> bool:

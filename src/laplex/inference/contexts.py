@@ -18,7 +18,7 @@ from laplex.errors import StorageError
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.fitting.start import SHARED, pooled_model
-from laplex.model.priors.prior import ridge_strength, saved_priors
+from laplex.model.priors.prior import saved_priors, saved_ridge
 from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.display import say
@@ -89,6 +89,6 @@ def pooled_identity(fitted: Embeddings, tokens: Tokens, threads: int | None) -> 
         "versions": {name: versions[name] for name in ("laplex", "numpy", "numba")},
         "tokens": tokens.digest,
         "model": {name: model[name] for name in SHARED},
-        "ridge": ridge_strength(fitted.settings),
+        "ridge": repr(saved_ridge(fitted.settings)),
         "training": options | {"engine": ENGINE, "threads": threads},
     }

@@ -31,8 +31,7 @@ from laplex.inference.standardization import Strata, standardize
 from laplex.inference.statistics import units_with_words
 from laplex.inference.testing import adjust_p
 from laplex.inference.units import Floats, Ints, Options, Units, check_given, gather, tokens_for, warn_of_speakers
-from laplex.model.graph import Graph
-from laplex.model.priors.prior import ridge_strength
+from laplex.model.priors.prior import saved_ridge
 from laplex.model.rows import Rows
 from laplex.text.tokens import Slices, Tokens
 
@@ -196,7 +195,7 @@ def sliced(free: Embeddings, tokens: Tokens, slices: Slices) -> Embeddings:
         theta[rows.contexts(language)] = free.block(language, None)
         for slice in range(len(slices)):
             theta[rows.words(language, slice)] = free.block(language, 0)
-    graph = Graph.of(len(theta), diagonal=np.full(len(theta), ridge_strength(free.settings)))
+    graph = saved_ridge(free.settings).graph(rows)
     counts = [tokens.counts(slices, language) for language in range(len(rows.vocabularies))]
     slot = np.arange(len(theta), dtype=np.int32)
     return Embeddings(rows, theta, slot, counts, graph, free.settings, [])

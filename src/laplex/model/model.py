@@ -9,6 +9,7 @@ from typing import Any, Literal
 from laplex.errors import InputError, check_int
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import Prior, Ridge
+from laplex.model.rows import Rows
 from laplex.runtime.display import card
 
 # gensim's name → the name here
@@ -33,8 +34,8 @@ class Model:
 
     Args:
         vary: The metadata columns by which a word's vector varies; none gives plain Bernoulli embeddings.
-        prior: What is assumed about the vectors, such as `lx.Ridge(1.0) + lx.Groups("party", 100.0)`. By default
-            `lx.Ridge(1.0)`.
+        prior: What is assumed about the vectors, such as `lx.Ridge() + lx.Groups("party", 100.0)`. By default
+            `lx.Ridge()`, whose strength depends on the size of the text.
         likelihood: "cbow": a word given the sum of the context vectors around it; "sgns": given each of them. Or a
             `Likelihood`, or the name of one.
         dimensions: The length of a vector.
@@ -50,7 +51,7 @@ class Model:
 
     Example:
         >>> import laplex as lx
-        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0), dimensions=50)
+        >>> model = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party", 100.0), dimensions=50)
         >>> model.likelihood, model.window
         ('cbow', 5)
     """
@@ -84,7 +85,7 @@ class Model:
         if isinstance(vary, str):
             raise InputError(f'vary is a list of columns: write vary=["{vary}"]')
         if prior is not None and not isinstance(prior, Prior):
-            raise InputError(f"prior= is a prior such as lx.Ridge(1.0), or a sum of them, not {type(prior).__name__}")
+            raise InputError(f"prior= is a prior such as lx.Ridge(), or a sum of them, not {type(prior).__name__}")
         dimensions, window = check_int("dimensions", dimensions), check_int("window", window)
         negatives = check_int("negatives", negatives)
         if not 0 <= subsample <= 1 or not 0 <= noise_power <= 2:
@@ -92,7 +93,7 @@ class Model:
         if absent not in ("kept", "filled"):
             raise InputError(f'absent="{absent}": write "kept" or "filled"')
         numbers = (dimensions, window, negatives, subsample, noise_power)
-        values = (tuple(vary), prior or Ridge(1.0), Likelihood.of(likelihood).name, *numbers, absent)
+        values = (tuple(vary), prior or Ridge(), Likelihood.of(likelihood).name, *numbers, absent)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
@@ -102,8 +103,11 @@ class Model:
         priors = [("prior" if place == 0 else "", repr(part)) for place, part in enumerate(self.prior.parts)]
         return card("Model", [*priors, *((name, text) for name, text in shown.items() if name != "prior")])
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self, rows: Rows | None = None) -> dict[str, Any]:
         """The model as JSON, which a fitted model keeps.
+
+        Args:
+            rows: The rows of the model, by which strengths that depend on the text are known.
 
         Returns:
             A dictionary with an entry for each argument, the prior as one would write it, and "beliefs" with a
@@ -111,10 +115,10 @@ class Model:
 
         Example:
             >>> import laplex as lx
-            >>> lx.Model(dimensions=50).settings()["prior"]
-            "Ridge(strength=1.0, on='all')"
+            >>> lx.Model(prior=lx.Ridge(10.0)).settings()["prior"]
+            "Ridge(strength=10.0, on='all')"
         """
         return {field.name: getattr(self, field.name) for field in fields(self)} | {
             "prior": repr(self.prior),
-            "beliefs": [part.describe() for part in self.prior.parts],
+            "beliefs": [part.describe(rows) for part in self.prior.parts],
         }

@@ -115,8 +115,8 @@ class Prior(ABC):
 
     # Descriptions, which saved models keep
 
-    def describe(self) -> dict[str, Any]:
-        """The prior as JSON: its kind, and those of its settings that are text or a number."""
+    def describe(self, rows: Rows | None = None) -> dict[str, Any]:
+        """The prior as JSON: its kind, those of its settings that are text or a number, and what depends on `rows`."""
         assert is_dataclass(self)
         described: dict[str, Any] = {"kind": type(self).__name__}
         for field in fields(self):
@@ -198,11 +198,11 @@ def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Map
         yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
 
 
-def ridge_strength(settings: Mapping[str, Any]) -> float:
-    """The strength of a fitted model's Ridge if it is one number, else that of the default."""
-    ridges = (prior.ridge(described) for prior, described in saved_priors(settings))
+def saved_ridge(settings: Mapping[str, Any]) -> Ridge:
+    """The Ridge of a fitted model for the same model without slices: one number, or what depends on the text."""
+    ridges = [prior.ridge(described) for prior, described in saved_priors(settings)]
     strengths = [ridge for ridge in ridges if ridge is not None and not math.isnan(ridge)]
-    return sum(strengths) if strengths else 1.0
+    return Ridge(sum(strengths)) if strengths else Ridge()
 
 
 def check_strength(strength: Any, infinite: bool = True) -> None:
@@ -238,12 +238,24 @@ def shown(strength: Any) -> str:
     return str(strength) if isinstance(strength, Real) else f"{len(strength):,} strengths"
 
 
+def ridge_of_text(tokens: int) -> float:
+    """The strength of a Ridge without a number for a text of some tokens: 10 for 300,000 and fewer, 30 from 7 million.
+
+    It grows with the power 0.35 of the size in between. A weaker ridge predicts held-out text a little better, but the
+    vectors of words with tens of occurrences then fit noise: similarities, analogies and translations are worse.
+    benchmarks/RESULTS.md has the trials.
+    """
+    return min(max(10.0 * (tokens / 300_000) ** 0.35, 10.0), 30.0)
+
+
 @dataclass(frozen=True)
 class Ridge(Prior):
     """Vectors are short: −½ strength Σ ‖θ_i‖² over all rows, or only over words or contexts.
 
     Args:
-        strength: A number, or one for each word as in `{"tax": 10.0, "health": 5.0}`, 0 for the others.
+        strength: A number, or one for each word as in `{"tax": 10.0, "health": 5.0}`, 0 for the others. By default it
+            depends on the size of the text in a language: 10 for 300,000 words of text and fewer, 30 for 7 million and
+            more. The vectors of a word in several slices share it: each has an equal part.
         on: Whether it holds for "all" vectors, for "words" or for "contexts" only.
 
     Example:
@@ -251,33 +263,54 @@ class Ridge(Prior):
         >>> model = lx.Model(prior=lx.Ridge(1.0, on="words") + lx.Ridge(0.1, on="contexts"))
     """
 
-    strength: ByWord = 1.0
+    strength: ByWord | None = None
     on: Literal["all", "words", "contexts"] = "all"
 
     tuned_by_default = False
-    usual_strength = 1.0
+    usual_strength = 10.0
     in_words = "{vectors} are short unless the text says otherwise ({strength})."
 
     def __post_init__(self) -> None:
-        check_strength(self.strength, infinite=False)
+        if self.strength is not None:
+            check_strength(self.strength, infinite=False)
         if self.on not in ("all", "words", "contexts"):
             raise InputError(f'Ridge(on="{self.on}"): write "all", "words" or "contexts"')
 
+    def describe(self, rows: Rows | None = None) -> dict[str, Any]:
+        described = super().describe(rows)
+        if self.strength is None:
+            sizes = [int(vocabulary.counts.sum()) for vocabulary in rows.vocabularies] if rows else []
+            described |= {"by_text": True, "strengths": [round(ridge_of_text(size), 2) for size in sizes]}
+        return described
+
+    def _diagonals(self, rows: Rows) -> tuple[list[Floats], list[Floats]]:
+        """For each language, (V) the diagonal of its words in every slice, and (V) that of its contexts."""
+        if self.strength is None:
+            strengths = [np.full(len(one), ridge_of_text(int(one.counts.sum()))) for one in rows.vocabularies]
+            parts = len(rows.slices)
+        else:
+            strengths, parts = [by_word(self.strength, one) for one in rows.vocabularies], 1
+        words, contexts = float(self.on != "contexts") / parts, float(self.on != "words")
+        return [words * strength for strength in strengths], [contexts * strength for strength in strengths]
+
     def graph(self, rows: Rows) -> Graph:
-        entries = [by_word(self.strength, vocabulary) for vocabulary in rows.vocabularies]
-        words = [np.tile(strengths, len(rows.slices)) * (self.on != "contexts") for strengths in entries]
-        contexts = [strengths * (self.on != "words") for strengths in entries]
-        return Graph.of(len(rows), diagonal=np.concatenate([*words, *contexts]))
+        words, contexts = self._diagonals(rows)
+        everywhere = [np.tile(diagonal, len(rows.slices)) for diagonal in words]
+        return Graph.of(len(rows), diagonal=np.concatenate([*everywhere, *contexts]))
 
     def word_prior(self, rows: Rows) -> WordPrior:
         size = len(rows.slices)
-        entries = np.concatenate([by_word(self.strength, vocabulary) for vocabulary in rows.vocabularies])
-        words, contexts = (entries if self.on in ("all", role) else 0.0 * entries for role in ("words", "contexts"))
+        words, contexts = map(np.concatenate, self._diagonals(rows))
         return WordPrior(np.zeros((size, size)), np.zeros(size), words, contexts)
 
     @classmethod
     def sentence(cls, described: Mapping[str, Any]) -> str | None:
         vectors = {"words": "Word vectors", "contexts": "Context vectors"}.get(described.get("on", "all"), "Vectors")
+        if described.get("by_text"):
+            strengths = " and ".join(f"{strength:g}" for strength in described.get("strengths") or ()) or "one"
+            return (
+                f"{vectors} are short unless the text says otherwise (strength {strengths}, by the size of the text)."
+            )
         return super().sentence({**described, "vectors": vectors})
 
     @classmethod
