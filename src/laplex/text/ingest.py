@@ -182,9 +182,10 @@ class _CorpusReader:
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
         if part.tokenizer.finishes and frame[TEXT].dtype == pl.String:
-            known = self._finishers
-            finisher = known.setdefault(part.tokenizer.identity, _Finisher(self._categories, part.tokenizer))
-            numbers, lengths = finisher.finish(words, numbers, lengths, self._store_new_words)
+            identity = part.tokenizer.identity
+            if identity not in self._finishers:
+                self._finishers[identity] = _Finisher(self._categories, part.tokenizer)
+            numbers, lengths = self._finishers[identity].finish(words, numbers, lengths, self._store_new_words)
         for name, values in self._values.items():
             values.append(frame[name].cast(values.dtype))
         languages = frame[LANGUAGE].unique().to_list()
