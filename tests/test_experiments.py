@@ -108,9 +108,18 @@ def test_similarity(data, tmp_path):
 
 
 def test_variants(tmp_path):
-    options = "--documents 600 --planted 60 --share 0.4 --ridges 1 --strengths 10 --dimensions 5 --epochs 1".split()
+    options = {
+        "documents": 600,
+        "planted": 60,
+        "share": 0.4,
+        "ridges": 1,
+        "strengths": 10,
+        "dimensions": 5,
+        "epochs": 1,
+    }
     environment = {"LAPLEX_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    command = [sys.executable, str(EXPERIMENTS / "variants.py"), *options]
+    command = [sys.executable, str(EXPERIMENTS / "variants.py")]
+    command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert re.search(r"found \d+ pairs", done.stdout)

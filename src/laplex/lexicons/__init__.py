@@ -2,7 +2,7 @@
 
 from laplex.lexicons.dictionaries import Definitions, definitions, stop_words
 from laplex.lexicons.pairs import antonyms, paraphrases, read_pairs, synonyms, translations
-from laplex.lexicons.variants import variants
+from laplex.lexicons.spellings import variants
 from laplex.lexicons.wordpairs import WordPairs
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import laplex as lx
-from laplex.lexicons.variants import close_spellings
+from laplex.lexicons.spellings import close_spellings
 
 
 @cache
