@@ -19,7 +19,7 @@ from laplex.errors import InputError, quote
 from laplex.text.identity import function_identity
 
 SIMPLEMMA, SPACY = "simplemma:", "spacy:"  # before a language, and before the name or the folder of a pipeline
-_SHORTEST_SHOUT = 4  # letters; shorter words in capitals only are abbreviations, such as US
+_LETTERS_IN_CAPITALS = 4  # at least; shorter words in capitals only are abbreviations, such as US
 
 
 class Lemmatizer:
@@ -47,7 +47,7 @@ class Lemmatizer:
 
     def __call__(self, word: str) -> str:
         """The lemma of a word. A longer word in capitals is looked up as if it began a sentence."""
-        written = word.capitalize() if word.isupper() and len(word) >= _SHORTEST_SHOUT else word
+        written = word.capitalize() if word.isupper() and len(word) >= _LETTERS_IN_CAPITALS else word
         lemma: str = self._lemmatize(written, self._language)
         return word if lemma == written else lemma
 
