@@ -374,3 +374,15 @@ def test_words_share_a_vector_with_their_translations_unless_a_strength_is_given
         assert np.array_equal(tied.vector(f"{word}a", language="one"), tied.vector(f"{word}b", language="two"))
         assert not np.array_equal(near.vector(f"{word}a", language="one"), near.vector(f"{word}b", language="two"))
     assert not np.array_equal(tied.vector("w20a", language="one"), tied.vector("w20b", language="two"))
+
+
+def test_fit_with_lemmas_shows_passages_as_they_were_written(laplex, write, tmp_path):
+    path = write("taxes.csv", "\n".join(["text", *["They said: higher TAXES cost us"] * 30]))
+    options = ("--tokenizer", "simplemma:en", "--subsample", "0", "--epochs", "1", "--out", tmp_path / "model")
+    result = laplex("fit", path, *options)
+    assert result.returncode == 0, result.stderr
+    assert "said: higher TAXES cost" in laplex("passages", tmp_path / "model", "tax").stdout
+    result = laplex("fit", path, "--tags", *options)
+    assert result.returncode == 1
+    assert "tags=True (--tags) needs spaCy" in result.stderr
+    assert "180 tokens" in laplex("info", path, "--tokenizer", "simplemma:en").stdout

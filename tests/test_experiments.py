@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,28 @@ def test_similarity(data, tmp_path):
     assert {"setting", "development", "other", "all", "no graph, untold"} < set(tables["search"].columns)
     assert len(tables["readouts"]) == 2 * 2 * 6
     assert {"development", "other", "all"} < set(tables["best-means"].columns)
+
+
+def test_variants(tmp_path):
+    options = {
+        "documents": 600,
+        "planted": 60,
+        "share": 0.4,
+        "ridges": 1,
+        "strengths": 10,
+        "dimensions": 5,
+        "epochs": 1,
+    }
+    environment = {"LAPLEX_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    command = [sys.executable, str(EXPERIMENTS / "variants.py")]
+    command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert re.search(r"found \d+ pairs", done.stdout)
+    assert [line.split()[1] for line in done.stdout.splitlines()[3:]] == [
+        "none",
+        *np.repeat(["planted", "found", "shuffled"], 2),
+    ]
 
 
 def test_joint(data, tmp_path):

@@ -161,7 +161,7 @@ def test_a_corpus_is_counted_with_its_tokenizer(rule):
 
 
 def test_what_is_no_regular_expression_is_refused():
-    with pytest.raises(lx.InputError, match=r"'\[a' is neither a name \(paper\) nor a regular expression"):
+    with pytest.raises(lx.InputError, match=r"'\[a' is neither a name \(paper, simpl.*\) nor a regular expression"):
         lx.read([{"text": "a"}], tokenizer="[a")
 
 

@@ -27,8 +27,13 @@ Unit = Annotated[
 LanguageColumn = Annotated[str | None, Option(help="The column that holds the language of each document.")]
 Encoding = Annotated[str, Option(help="The character encoding of text files.")]
 Tokenizer = Annotated[
-    str | None, Option(help='A regular expression whose matches are the words, or "paper" for the rule of the paper.')
+    str | None,
+    Option(
+        help='A regular expression whose matches are the words, "paper" for the rule of the paper, or lemmas by '
+        '"simplemma:en" or by a pipeline of spaCy, "spacy:en_core_web_sm".'
+    ),
 ]
+Tags = Annotated[bool, Option("--tags", help="Add the part of speech to each word, as in attack_NOUN; with spaCy.")]
 Documents = Annotated[
     Literal["lines", "files"], Option(help="Whether each line or each file of plain text is a document.")
 ]
@@ -55,6 +60,7 @@ def info(
     unit: Unit = None,
     language_column: LanguageColumn = None,
     tokenizer: Tokenizer = None,
+    tags: Tags = False,
     documents: Documents = "lines",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
@@ -71,6 +77,7 @@ def info(
         numbers=number or (),
         language_column=language_column,
         tokenizer=tokenizer,
+        tags=tags,
         documents=documents,
         encoding=encoding,
     )

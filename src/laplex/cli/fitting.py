@@ -16,6 +16,7 @@ from laplex.cli.corpora import (
     LanguageColumn,
     Missing,
     Number,
+    Tags,
     TextColumn,
     Tokenizer,
     Unit,
@@ -36,7 +37,7 @@ Threads = Annotated[int | None, Option(help="The number of threads. Default: all
 Seed = Annotated[int, Option(help="The random seed; with one thread, the same seed gives the same model.")]
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 
-READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "documents", "missing", "encoding")
+READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "tags", "documents", "missing", "encoding")
 MODEL_OPTIONS = ("likelihood", "dimensions", "window", "negatives", "subsample", "absent")
 TRAINING_OPTIONS = (
     *("engine", "epochs", "threads", "seed", "checkpoint", "checkpoint_minutes"),
@@ -93,6 +94,7 @@ def model_and_tokens(
     max_words: Annotated[int | None, Option(help="Keep at most this number of words, the most frequent.")] = None,
     keep: Annotated[list[str] | None, Option(help="A word to keep even if it is rare; may be repeated.")] = None,
     tokenizer: Tokenizer = None,
+    tags: Tags = False,
     originals: Annotated[
         bool, Option(help="Keep a compressed copy of the text, with which passages are shown as they were written.")
     ] = True,

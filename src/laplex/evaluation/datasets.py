@@ -23,6 +23,7 @@ from laplex.fitting.held_out import Models, named_models
 from laplex.model.vectors import Vectors, check_slice
 from laplex.questions.cosine import By, directions
 from laplex.runtime.display import say
+from laplex.text.spelling import split_tag
 from laplex.text.vocabulary import Vocabulary
 
 SHIPPED = Path(__file__).with_name("data")
@@ -192,7 +193,6 @@ class WordVectors:
 
     vocabulary: Vocabulary
     unit: NDArray[np.float32]  # (V, D), perhaps only of the most frequent words; zero vectors stay zero
-    lowercase: bool  # no word of the vocabulary has a capital, so words are looked up in lower case
 
     @classmethod
     def of(
@@ -216,23 +216,29 @@ class WordVectors:
                 f"{quote((dict(zip(model.columns, model.rows.slices.keys[s], strict=True)) for s in slices), 3)}"
             )
         unit = np.nan_to_num(directions(model, range(len(vocabulary))[:most], index, slices[0], by))
-        return cls(vocabulary, unit, not any(word != word.lower() for word in vocabulary))
+        return cls(vocabulary, unit)
 
     def __len__(self) -> int:
         return len(self.unit)
 
     def spelling(self, word: str) -> str:
         """A word as the vocabulary would write it."""
-        return word.lower() if self.lowercase else word
+        return word.lower() if self.vocabulary.is_lower_case and not split_tag(word)[1] else word
 
     def find(self, words: Iterable[str]) -> NDArray[np.int64]:
-        """(n) The ids of words, −1 for those without a vector."""
-        ids = self.vocabulary.ids([self.spelling(word) for word in words])
+        """(n) The ids of words, −1 for those without a vector. If words have tags, that of the most frequent form."""
+        known = self.vocabulary
+        spelled = [self.spelling(word) for word in words]
+        ids = known.ids([word if word in known else next(iter(known.tagged(word)), word) for word in spelled])
         return np.where(ids < len(self), ids, -1)
 
 
 def say_lowered(tables: Iterable[WordVectors], words: Iterable[str], quiet: bool) -> None:
-    """Say how many words of the test sets are looked up without their capitals."""
-    lowered = sum(word != word.lower() for word in set(words))
-    if lowered and any(table.lowercase for table in tables):
+    """Say how many words of the test sets are looked up without their capitals, or with the tag of a part of speech."""
+    tables, different = list(tables), set(words)
+    lowered = sum(word != word.lower() for word in different)
+    if lowered and any(table.vocabulary.is_lower_case for table in tables):
         say(f"{lowered:,} words with capitals are looked up in lower case, as the vocabulary is", quiet=quiet)
+    tagged = sum(any(word not in t.vocabulary and t.vocabulary.tagged(word) for t in tables) for word in different)
+    if tagged:
+        say(f"{tagged:,} words are looked up with the part of speech that is their most frequent one", quiet=quiet)

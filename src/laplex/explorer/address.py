@@ -83,9 +83,9 @@ def word_box(fitted: Embeddings, language: str | None, key: str = "word", defaul
     typed = {"accept_new_options": True, "filter_mode": "prefix", "placeholder": "Type a word"}
     index = offered.index(default) if default in offered else 0
     word = (select("Word", offered, key, index, WORD_BOX_WIDTH, **typed) or default).strip()
-    for spelling in (word, word.casefold()):
-        if spelling in vocabulary:
-            return str(spelling)
+    known = vocabulary.find(word)
+    if known is not None:
+        return vocabulary.words[known]
     raise UnknownWordError(word, vocabulary, key)
 
 

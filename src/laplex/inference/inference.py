@@ -35,6 +35,7 @@ from laplex.questions.answers import StoredTest
 from laplex.questions.change import distances_along, ordered_column
 from laplex.questions.contrast import by_distance, distances_between
 from laplex.runtime.display import say
+from laplex.text.spelling import NOUNS, split_tag
 from laplex.text.tokens import Tokens
 
 Words = str | Sequence[str] | None
@@ -396,10 +397,14 @@ class Inference(CosineQuestions):
         """The words that tables leave out; those of English if the language has no name, none if there is no list."""
         if self.exclude is not None:
             return frozenset(self.exclude)
+        language = self.fitted.language(self.language)
+        vocabulary = self.fitted.rows.vocabularies[language]
         try:
-            return stop_words(self.fitted.languages[self.fitted.language(self.language)] or "en")
+            words = stop_words(self.fitted.languages[language] or "en")
         except InputError:
             return frozenset()
+        tagged = (form for word in words for form in vocabulary.tagged(word))
+        return words.union(form for form in tagged if split_tag(form)[1] not in NOUNS)
 
     def _test(self, asked: Asked, words: Sequence[str] | None) -> Findings:
         """Read the text, and test the words, or all that are frequent enough."""

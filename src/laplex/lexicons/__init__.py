@@ -2,6 +2,7 @@
 
 from laplex.lexicons.dictionaries import Definitions, definitions, stop_words
 from laplex.lexicons.pairs import antonyms, paraphrases, read_pairs, synonyms, translations
+from laplex.lexicons.spellings import variants
 from laplex.lexicons.wordpairs import WordPairs
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "stop_words",
     "synonyms",
     "translations",
+    "variants",
 ]

@@ -12,6 +12,7 @@ import pandas as pd
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.reports.describing import SMALL_SLICE_TOKENS
+from laplex.text.spelling import split_tag
 
 MIN_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  # thresholds that are offered
 MIN_COUNT_OF_DISTANCES = 10  # where the threshold is lower; bare distances of rarer words are mostly noise
@@ -34,9 +35,10 @@ def function_words(fitted: Embeddings, language: str | None = None) -> frozenset
 def is_content_word(fitted: Embeddings, words: pd.Series, language: str | None = None) -> pd.Series:
     """Which words are neither function words nor numbers nor shorter than three letters."""
     texts = words.astype(str)
+    letters = texts.map(lambda word: split_tag(word)[0]).astype(str)
     return (
-        (texts.str.len() > 2)
-        & texts.map(str.isalpha).astype(bool)
+        (letters.str.len() > 2)
+        & letters.map(str.isalpha).astype(bool)
         & ~texts.isin(list(function_words(fitted, language)))
     )
 

@@ -50,6 +50,7 @@ def read(
     language_column: str | None = None,
     tokenizer: Rule = None,
     lowercase: bool = True,
+    tags: bool = False,
     missing: Literal["error", "drop"] = "error",
     encoding: str = "utf-8",
     documents: Literal["lines", "files"] = "lines",
@@ -67,11 +68,14 @@ def read(
             has one spelling, and whatever is none ("NA", an empty cell) is missing.
         language: The language of all documents. Each language has its own vocabulary.
         language_column: The column with the language of each document, instead of `language`.
-        tokenizer: A regular expression whose matches are the words, a function from a text to its words, or "paper".
+        tokenizer: A regular expression whose matches are the words, a function from a text to its words, "paper";
+            "simplemma:de" for the lemmas of a language's dictionary, or for those of spaCy "spacy:de_core_news_sm" (a
+            pipeline's name or folder) or the pipeline itself. Passages show the text as it is written all the same.
             By default words are runs of letters and digits with apostrophes within them (don't), without the possessive
             ('s), and 1,000 is 1000; "paper" is the rule of the paper, runs of letters and digits only. Split texts in
             scripts without spaces before: give lists.
-        lowercase: Make all text lower case.
+        lowercase: Make all words lower case.
+        tags: Add the part of speech to each word, as in attack_NOUN; with spaCy only.
         missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
         encoding: The encoding of text files.
         documents: Whether plain text holds a document in each of its "lines" or "files".
@@ -98,7 +102,7 @@ def read(
         raise InputError(f'numbers is a list of columns: write numbers=["{numbers}"]')
     if text in numbers:
         raise InputError(f'numbers={list(numbers)!r}: "{text}" is the column with the text')
-    words = Tokenizer(tokenizer, lowercase)
+    words = Tokenizer(tokenizer, lowercase, tags)
     columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit]), *numbers]))
     drop, numeric = missing == "drop", tuple(sorted(set(numbers)))
     part = CorpusPart(opened, text, columns, language, language_column, words, drop, unit, numeric)

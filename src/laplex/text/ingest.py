@@ -27,12 +27,11 @@ from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
 from laplex.text.bins import Bins
 from laplex.text.corpus import Corpus
-from laplex.text.originals import Blocks, OriginalsWriter, compress, folder_of
+from laplex.text.originals import Blocks, OriginalsWriter, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.sources import DocumentBatch
-from laplex.text.spelling import UNUSUAL, words_of
-from laplex.text.tokenizer import FUNCTION, LISTS
+from laplex.text.tokenizer import LISTS, Tokenizer
 
 Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
 Lengths = NDArray[np.int64]  # of documents
@@ -68,13 +67,14 @@ def _extended(flags: NDArray[np.bool_], numbers: Numbers) -> NDArray[np.bool_]:
 
 
 class _Finisher:
-    """Replaces matches of the default tokenizer by their words (`words_of`), each different match once."""
+    """Replaces matches of a tokenizer by their words (`Tokenizer.words_of`), each different match once."""
 
-    def __init__(self, categories: pl.Categorical) -> None:
-        self._categories = categories
+    def __init__(self, categories: pl.Categorical, tokenizer: Tokenizer) -> None:
+        self._categories, self._tokenizer = categories, tokenizer
         self._known = np.zeros(1 << 16, bool)
-        self._unusual = np.zeros(1 << 16, bool)
-        self._words: dict[int, Numbers] = {}  # of unusual matches
+        self._several = np.zeros(1 << 16, bool)
+        self._words: dict[int, Numbers] = {}  # of matches that are several words, or none
+        self._word = np.arange(1 << 16, dtype=np.uint32)  # of every other match
 
     def finish(
         self, matches: pl.Series, numbers: Numbers, lengths: Lengths, store: Callable[[pl.Series, Numbers], None]
@@ -82,19 +82,20 @@ class _Finisher:
         """The numbers of the words, and the number of words of each document. `store` is called with all new words."""
         if not len(numbers):
             return numbers, lengths
-        self._known, self._unusual = _extended(self._known, numbers), _extended(self._unusual, numbers)
+        self._known, self._several = _extended(self._known, numbers), _extended(self._several, numbers)
+        self._word = np.concatenate([self._word, np.arange(len(self._word), len(self._known), dtype=np.uint32)])
         new = ~self._known[numbers]
         if new.any():
             self._learn(matches.filter(pl.Series(new)).unique(), store)
             self._known[numbers[new]] = True
-        places = np.flatnonzero(self._unusual[numbers])
+        places, single = np.flatnonzero(self._several[numbers]), self._word[numbers]
         if not len(places):
-            return numbers, lengths
+            return single, lengths
         words = [self._words[number] for number in numbers[places].tolist()]
         sizes = np.array([len(each) for each in words])
         repeats = np.ones(len(numbers), np.int64)
         repeats[places] = sizes
-        finished = np.repeat(numbers, repeats)
+        finished = np.repeat(single, repeats)
         ends = np.cumsum(repeats)[places]
         finished[np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(sizes.sum())] = np.concatenate(words)
         document = np.searchsorted(np.cumsum(lengths), places, "right")
@@ -103,17 +104,20 @@ class _Finisher:
     def _learn(self, matches: pl.Series, store: Callable[[pl.Series, Numbers], None]) -> None:
         """Find the words of those among new matches that are not words as they are."""
         texts = matches.cast(pl.String)
-        unusual = texts.str.contains(UNUSUAL)
-        numbers = matches.to_physical().filter(unusual).to_list()
-        words = [words_of(text) for text in texts.filter(unusual).to_list()]
-        if not numbers:
+        unusual = self._tokenizer.unusual(texts)
+        numbers = matches.to_physical().filter(unusual).to_numpy()
+        words = [self._tokenizer.words_of(text) for text in texts.filter(unusual).to_list()]
+        if not len(numbers):
             return
         flat = pl.Series([word for each in words for word in each], dtype=pl.String).cast(self._categories)
         physical = flat.to_physical().to_numpy()
         store(flat, physical)
-        ends = np.cumsum([len(each) for each in words])
-        self._words.update(zip(numbers, np.split(physical, ends[:-1]), strict=True))
-        self._unusual[numbers] = True
+        sizes = np.array([len(each) for each in words])
+        starts = np.cumsum(sizes) - sizes
+        self._word[numbers[sizes == 1]] = physical[starts[sizes == 1]]
+        several = np.flatnonzero(sizes != 1).tolist()
+        self._words.update({int(numbers[i]): physical[starts[i] : starts[i] + sizes[i]] for i in several})
+        self._several[numbers[several]] = True
 
 
 class _CorpusReader:
@@ -124,7 +128,7 @@ class _CorpusReader:
         self._categories = _new_categories()
         # Polars forgets the numbers of categories when the last column that uses them is deleted
         self._keep_categories = pl.Series([""], dtype=self._categories)
-        self._finisher = _Finisher(self._categories)
+        self._finishers: dict[str, _Finisher] = {}  # by the identity of the tokenizer
         self._known = np.zeros(1 << 16, bool)
         self.words: list[pl.DataFrame] = []  # "number" and "word"
         self.counts: defaultdict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(0, np.int64))  # by language
@@ -159,8 +163,12 @@ class _CorpusReader:
 
     def _match(self, part: CorpusPart, frame: pl.DataFrame) -> _Matched:
         """All matches of a batch as categories, and the number of each document. Called in several threads."""
-        originals = None if self._originals is None else compress(frame[TEXT])
-        words = part.tokenizer.matches(frame[TEXT])
+        text, places = frame[TEXT], None
+        if part.tokenizer.pipeline is not None and text.dtype == pl.String:
+            words, places = part.tokenizer.located(text)
+        else:
+            words = part.tokenizer.matches(text)
+        originals = None if self._originals is None else self._originals.compress(text, places)
         lengths = words.list.len().to_numpy().astype(np.int64)
         return words.explode().drop_nulls().cast(self._categories), lengths, originals
 
@@ -174,7 +182,10 @@ class _CorpusReader:
         numbers = words.to_physical().to_numpy()
         self._store_new_words(words, numbers)
         if part.tokenizer.finishes and frame[TEXT].dtype == pl.String:
-            numbers, lengths = self._finisher.finish(words, numbers, lengths, self._store_new_words)
+            identity = part.tokenizer.identity
+            if identity not in self._finishers:
+                self._finishers[identity] = _Finisher(self._categories, part.tokenizer)
+            numbers, lengths = self._finishers[identity].finish(words, numbers, lengths, self._store_new_words)
         for name, values in self._values.items():
             values.append(frame[name].cast(values.dtype))
         languages = frame[LANGUAGE].unique().to_list()
@@ -191,8 +202,8 @@ class _CorpusReader:
 
     def _count_documents(self, part: CorpusPart, frame: pl.DataFrame) -> None:
         """Keep how the documents are split, for those who show them: `passages.py`."""
-        rule = part.tokenizer.rule if frame[TEXT].dtype == pl.String else LISTS
-        described = {"rule": FUNCTION if callable(rule) else rule, "lowercase": part.tokenizer.lowercase}
+        rule = part.tokenizer.described if frame[TEXT].dtype == pl.String else LISTS
+        described = {"rule": rule, "lowercase": part.tokenizer.lowercase}
         if not self.tokenizers or self.tokenizers[-1] | {"documents": 0} != described | {"documents": 0}:
             self.tokenizers.append({**described, "documents": 0})
         self.tokenizers[-1]["documents"] += len(frame)
@@ -255,7 +266,8 @@ def build(
         folder.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:  # of files without names, so that a kill leaves nothing
             file, texts = (stack.enter_context(tempfile.TemporaryFile(dir=folder.parent)) for _ in range(2))
-            writer = OriginalsWriter(texts) if originals else None
+            has_places = any(part.tokenizer.pipeline is not None for part in corpus.parts)
+            writer = OriginalsWriter(texts, has_places) if originals else None
             reader = _CorpusReader(corpus, file, writer)
             reader.read(threads, quiet)
             if cache_key(corpus, settings) not in folder.name:

@@ -2,6 +2,7 @@
 
 Tokens forget everything but the words of the vocabulary. The originals are saved beside them as an object of their own:
 blocks of documents, each compressed by Zstandard with a checksum, so that one document can be read without the others.
+Where a tokenizer says where in the text its words stand, this follows after a NUL character (`lemmas.word_places`).
 M documents, B blocks.
 """
 
@@ -61,12 +62,18 @@ def compress(texts: pl.Series) -> Blocks:
 class OriginalsWriter:
     """Collects compressed blocks in a file, in the order of the documents, and saves them."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
+    def __init__(self, file: BinaryIO, has_places: bool = False) -> None:
+        self.file, self._has_places = file, has_places
         self._sizes: list[int] = []  # of the blocks, in bytes
         self._first = [np.zeros(1, np.int64)]  # document of each block, and the end of the last
         self._lengths: list[Ints] = []
         self._documents = 0
+
+    def compress(self, texts: pl.Series, places: pl.Series | None) -> Blocks:
+        """Blocks of consecutive texts, perhaps with the places of their words. Called in several threads."""
+        if self._has_places and texts.dtype == pl.String:
+            texts = texts + "\0" + ("" if places is None else places)
+        return compress(texts)
 
     def add(self, blocks: list[bytes], documents: Ints, lengths: Ints) -> None:
         """Add what `compress` made of the next texts."""
@@ -89,7 +96,7 @@ class OriginalsWriter:
             "first": np.concatenate(self._first),
             "lengths": np.concatenate(self._lengths),
         }
-        storage.save(folder, "originals", {"documents": self._documents}, arrays)
+        storage.save(folder, "originals", {"documents": self._documents, "places": self._has_places}, arrays)
 
     def _pieces(self) -> Iterator[NDArray[np.uint8]]:
         self.file.seek(0)
@@ -105,7 +112,7 @@ class Originals:
     """
 
     def __init__(self, saved: storage.Saved, documents: int) -> None:
-        self._folder = saved.folder
+        self._folder, self._has_places = saved.folder, bool(saved.settings.get("places"))
         try:
             self._data: NDArray[np.uint8] = saved.arrays["data"]
             self._starts, self._first, self._lengths = (saved.arrays[name] for name in ("starts", "first", "lengths"))
@@ -134,6 +141,18 @@ class Originals:
 
     def texts(self, documents: Sequence[int] | NDArray[np.int64]) -> list[str | None]:
         """The texts of documents, None for those that were given as lists of words; each block is read once."""
+        return [text for text, _ in self.texts_and_places(documents)]
+
+    def texts_and_places(self, documents: Sequence[int] | NDArray[np.int64]) -> list[tuple[str | None, str]]:
+        """The texts, and where their words stand for `lemmas.word_places`, empty where that is not known."""
+        stored = self._stored(documents)
+        if not self._has_places:
+            return [(text, "") for text in stored]
+        parts = [(None, "", "") if text is None else text.rpartition("\0") for text in stored]
+        return [(text, places) for text, _, places in parts]
+
+    def _stored(self, documents: Sequence[int] | NDArray[np.int64]) -> list[str | None]:
+        """What is stored for documents: the text, after which places may follow."""
         numbers = np.asarray(documents, np.int64)
         blocks = np.searchsorted(self._first, numbers, "right") - 1
         found: dict[int, str | None] = {}

@@ -2,8 +2,8 @@
 
 An occurrence is known by its document and its position among the words of the vocabulary, which are all that tokens
 keep. The original is split into words once more, by the rule that the tokens were made with, and the words of the
-vocabulary are counted off until the position is reached. Where the rule is a function, which is not saved, the words
-are searched for in the text in their order.
+vocabulary are counted off until the position is reached. A pipeline of spaCy has said where its words stand. Where the
+rule is another function, which is not saved, the words are searched for in the text in their order.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int
+from laplex.text.lemmas import SPACY, word_places
 from laplex.text.spelling import composed, words_of
 from laplex.text.tokenizer import FUNCTION, LISTS, Tokenizer
 from laplex.text.tokens import Tokens
@@ -58,7 +59,7 @@ def passages_at(
     words = check_int("words", words)
     where, places = np.asarray(documents, np.int64), np.asarray(positions, np.int64)
     unique, index = np.unique(where, return_inverse=True)
-    texts = tokens.texts(unique)  # checks the documents
+    texts = tokens.texts_and_places(unique)  # checks the documents
     wrong = (places < 0) | (places >= np.diff(tokens.offsets)[where]) if len(where) else np.zeros(0, bool)
     if wrong.any():
         first = int(np.flatnonzero(wrong)[0])
@@ -74,19 +75,23 @@ def passages_at(
     return pd.DataFrame(rows, columns=["document", "position", "before", "word", "after"])
 
 
-def _find(tokens: Tokens, documents: Ints, texts: list[str | None], last: Ints) -> list[tuple[str, Spans]]:
+def _find(tokens: Tokens, documents: Ints, texts: list[tuple[str | None, str]], last: Ints) -> list[tuple[str, Spans]]:
     """For each document a text to show, and where its words up to the position `last` stand in it."""
     found: list[tuple[str, Spans] | None] = [None] * len(documents)
     for tokenizer, language, numbers in _alike(tokens, documents):
         vocabulary = tokens.vocabularies[language]
-        pieces = _PiecesOfMatches(vocabulary, tokenizer is not None and tokenizer.finishes)
-        originals = pl.Series([texts[i] or "" for i in numbers], dtype=pl.String)
+        pieces = _PiecesOfMatches(vocabulary, tokenizer)
+        originals = pl.Series([texts[i][0] or "" for i in numbers], dtype=pl.String)
         shown, read, matches = _split(originals, tokenizer)
         for i, original, text, each in zip(numbers, shown, read, matches, strict=True):
-            if texts[i] is None:
+            if texts[i][0] is None:
                 continue
             ids = tokens.document(int(documents[i]))[: last[i] + 1].tolist()
             words = [vocabulary.words[k] for k in ids]
+            said = word_places(texts[i][1]) if texts[i][1] else None
+            if said is not None and (spans := _spans_said(original, said, words, vocabulary)) is not None:
+                found[i] = (original, spans)
+                continue
             spans = None if each is None else _spans(text, each, words, pieces)
             spans = spans or _search(text, words)
             if spans is not None:
@@ -111,7 +116,12 @@ def _alike(tokens: Tokens, documents: Ints) -> Iterator[tuple[Tokenizer | None, 
 
 def _tokenizer_of(settings: Mapping[str, Any]) -> Tokenizer | None:
     rule = settings["rule"]
-    return None if rule in (FUNCTION, LISTS) else Tokenizer(rule, bool(settings["lowercase"]))
+    if isinstance(rule, str) and rule.startswith((FUNCTION, LISTS, SPACY)):
+        return None
+    try:
+        return Tokenizer(rule, bool(settings["lowercase"]))
+    except InputError:  # simplemma is not installed here
+        return None
 
 
 def _split(texts: pl.Series, tokenizer: Tokenizer | None) -> tuple[list[str], list[str], list[list[str] | None]]:
@@ -119,24 +129,27 @@ def _split(texts: pl.Series, tokenizer: Tokenizer | None) -> tuple[list[str], li
     shown, lower = composed(texts), composed(texts.str.to_lowercase())
     if tokenizer is None:
         return shown.to_list(), lower.to_list(), [None] * len(texts)
-    read = lower if tokenizer.lowercase else shown
+    read = lower if tokenizer.reads_lower_case else shown
     return shown.to_list(), read.to_list(), tokenizer.matches(texts).to_list()
 
 
 class _PiecesOfMatches(dict[str, _Pieces]):
     """The words of each match that are in the vocabulary, and where in it they stand: alone, a word is all of it."""
 
-    def __init__(self, vocabulary: Vocabulary, finishes: bool) -> None:
+    def __init__(self, vocabulary: Vocabulary, tokenizer: Tokenizer | None) -> None:
         super().__init__()
-        self._vocabulary, self._finishes = vocabulary, finishes
+        self._vocabulary, self._tokenizer = vocabulary, tokenizer
 
     def __missing__(self, match: str) -> _Pieces:
-        words, plain = words_of(match) if self._finishes else [match], match.replace("’", "'")
+        forms, words = [match], [match]
+        if self._tokenizer is not None and self._tokenizer.finishes:
+            forms, words = words_of(match), self._tokenizer.words_of(match)
+        plain = match.replace("’", "'")
         pieces, end = [], 0
-        for word in words:
-            start = plain.find(word, end)
+        for form, word in zip(forms, words, strict=True):
+            start = plain.find(form, end)
             alone = len(words) == 1 or start < 0
-            end = end if alone else start + len(word)
+            end = end if alone else start + len(form)
             if word in self._vocabulary:
                 pieces.append((word, 0, len(match)) if alone else (word, start, end))
         self[match] = pieces
@@ -159,6 +172,13 @@ def _spans(text: str, matches: list[str], words: list[str], pieces: _PiecesOfMat
             if len(spans) == len(words):
                 return spans
     return None
+
+
+def _spans_said(text: str, said: list[tuple[str, int, int]], words: list[str], vocabulary: Vocabulary) -> Spans | None:
+    """Where the words stand by what the tokenizer said; None if these are not the words."""
+    known = [place for place in said if place[0] in vocabulary][: len(words)]
+    fits = all(0 <= start < end <= len(text) for _, start, end in known)
+    return [(start, end) for _, start, end in known] if fits and [place[0] for place in known] == words else None
 
 
 def _search(text: str, words: list[str]) -> Spans | None:

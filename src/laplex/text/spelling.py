@@ -30,6 +30,10 @@ MAYBE_DECOMPOSED = (
     r"\u{2ADC}\u{F900}-\u{FB4F}\u{11000}-\u{1D1FF}\u{2F800}-\u{2FA1F}]"
 )
 
+NOUNS = frozenset(["NOUN", "PROPN"])  # no function word has these tags: the noun of "a will" is none
+# The universal parts of speech, as in attack_NOUN
+_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SPACE SYM VERB X"
+_TAGGED = re.compile(rf"(.+)_({_TAGS.replace(' ', '|')})", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
 _VOWELS = frozenset("aeiouyhæœ")
 
@@ -82,3 +86,13 @@ def words_of(candidate: str) -> list[str]:
     if ending.casefold() != "s" or stem.casefold() in CONTRACTED:
         return [word]
     return [stem + ending] if stem[-1].isdecimal() else words_of(stem)
+
+
+def split_tag(word: str) -> tuple[str, str]:
+    """A word without its part of speech, and the part of speech, empty if it has none.
+
+    >>> split_tag("attack_NOUN"), split_tag("human_rights")
+    (('attack', 'NOUN'), ('human_rights', ''))
+    """
+    tagged = _TAGGED.fullmatch(word)
+    return (tagged[1], tagged[2]) if tagged else (word, "")

@@ -4,23 +4,20 @@ The default is for text in any language that is written with spaces: runs of let
 accents. An apostrophe within a word stays ("don't"), the possessive is taken off ("people's" is "people", "senators'"
 is "senators"), French and Italian articles are words of their own ("l'homme" is "l homme"), and the thousands of a
 number are joined ("1,000" is "1000"). The rule of the paper, by the name "paper", knows no apostrophes and no commas:
-"don't" is "don t". Under every rule the text is first put into the composed form of Unicode (NFC).
+"don't" is "don t". Under every rule the text is first put into the composed form of Unicode (NFC). `lemmas.py` has the
+tokenizers that give lemmas.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import secrets
-import sysconfig
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from laplex.errors import InputError, quote
+from laplex.text.identity import function_identity
+from laplex.text.lemmas import SIMPLEMMA, SPACY, Lemmatizer, Pipeline, is_pipeline
 from laplex.text.spelling import CANDIDATES, CONTRACTED, ELIDED, LETTER, UNUSUAL, composed, composed_lists, words_of
 
 PAPER = rf"{LETTER}+"
@@ -32,42 +29,86 @@ Rule = str | Callable[[str], Iterable[str]] | None
 
 
 class Tokenizer:
-    """Splits texts into words, by the default rule, a regular expression whose matches are the words, or a function.
+    """Splits texts into words: by the default rule, a regular expression, a function, or with lemmas.
 
     Attributes:
-        rule: What was given: None for the default, "paper", a regular expression or a function.
-        lowercase: Whether text is made lower case first.
+        rule: What was given: None for the default, "paper", a regular expression whose matches are the words, a
+            function, "simplemma:en" for the lemmas of the default rule's words, or a pipeline of spaCy or its name.
+        lowercase: Whether words are made lower case.
         identity: A string that is equal for tokenizers that give the same words.
         finishes: Whether matches become words by `words_of`; otherwise they are words as they are.
+        pipeline: The pipeline of spaCy that splits the text, if there is one.
+        reads_lower_case: Whether text is made lower case before it is split.
     """
 
-    def __init__(self, rule: Rule = None, lowercase: bool = True) -> None:
-        self._rule = CANDIDATES if rule is None else NAMED_RULES.get(rule, rule) if isinstance(rule, str) else rule
-        if isinstance(self._rule, str):
+    def __init__(self, rule: Rule = None, lowercase: bool = True, tags: bool = False) -> None:
+        self.rule, self.lowercase = rule, lowercase
+        self._lemmatizer: Lemmatizer | None = None
+        self.pipeline: Pipeline | None = None
+        name = rule if isinstance(rule, str) else ""
+        if name.startswith(SPACY) or is_pipeline(rule):
+            self.pipeline = Pipeline(name.removeprefix(SPACY) or rule, tags)
+        elif tags:
+            raise InputError('tags=True (--tags) needs spaCy, such as tokenizer="spacy:en_core_web_sm"')
+        if name.startswith(SIMPLEMMA):
+            self._lemmatizer = Lemmatizer(name.removeprefix(SIMPLEMMA))
+        self.finishes = rule is None or self._lemmatizer is not None
+        self._rule = CANDIDATES if self.finishes else NAMED_RULES.get(name, rule)
+        self._check_rule()
+        self.reads_lower_case = lowercase and self._lemmatizer is None and self.pipeline is None
+        self.identity = f"{lowercase} {self._describe()}"
+
+    def _check_rule(self) -> None:
+        if self.rule in (SIMPLEMMA.rstrip(":"), SPACY.rstrip(":")):
+            example = "simplemma:en" if self.rule in SIMPLEMMA else "spacy:en_core_web_sm"
+            raise InputError(f'tokenizer="{self.rule}" does not say which language: write "{example}", for example')
+        if isinstance(self._rule, str) and self.pipeline is None:
             try:
                 pl.Series([""]).str.extract_all(self._rule)
             except pl.exceptions.PolarsError as error:
-                names = quote(NAMED_RULES)
+                names = quote([*NAMED_RULES, SIMPLEMMA + "en", SPACY + "en_core_web_sm"])
                 raise InputError(
-                    f"the tokenizer {rule!r} is neither a name ({names}) nor a regular expression: {error}"
+                    f"the tokenizer {self.rule!r} is neither a name ({names}) nor a regular expression: {error}"
                 ) from None
-        elif not callable(rule):
-            raise InputError(f"a tokenizer is a regular expression or a function, not {type(rule).__name__}")
-        self.rule, self.lowercase, self.finishes = rule, lowercase, rule is None
-        described = _function_identity(rule) if callable(rule) else self._rule
-        lists = f" {sorted(CONTRACTED)} {sorted(ELIDED)}" if self.finishes else ""
-        self.identity = f"{lowercase} {described}{lists}"
+        elif not callable(self.rule) and self.pipeline is None:
+            raise InputError(f"a tokenizer is a regular expression or a function, not {type(self.rule).__name__}")
+
+    def _describe(self) -> str:
+        if self.pipeline is not None:
+            return self.pipeline.identity
+        described = function_identity(self._rule) if callable(self._rule) else str(self._rule)
+        described += f" {sorted(CONTRACTED)} {sorted(ELIDED)}" if self.finishes else ""
+        return described if self._lemmatizer is None else f"{described} {self._lemmatizer.identity}"
+
+    @property
+    def described(self) -> str | None:
+        """What settings say of the rule, from which it can be made again unless it begins with FUNCTION."""
+        if self.pipeline is not None:
+            return f"{FUNCTION}: {self.pipeline.name}"
+        return FUNCTION if callable(self.rule) else self.rule
+
+    def words_of(self, match: str) -> list[str]:
+        """The words of a match, as many as `spelling.words_of` gives."""
+        words = words_of(match)
+        if self._lemmatizer is not None:
+            words = [self._lemmatizer(word) for word in words]
+            words = [word.lower() for word in words] if self.lowercase else words
+        return words
+
+    def unusual(self, texts: pl.Series) -> pl.Series:
+        """Which texts or matches may have words that are not simply matches."""
+        return texts.str.contains(UNUSUAL if self._lemmatizer is None else "")
 
     def split(self, texts: pl.Series) -> pl.Series:
         """A list of words for each text."""
         words = self.matches(texts)
         if not self.finishes or isinstance(texts.dtype, pl.List):
             return words
-        unusual = texts.str.contains(UNUSUAL).arg_true()
+        unusual = self.unusual(texts).arg_true()
         if len(unusual):
             known: dict[str, list[str]] = {}
             finished = [
-                [word for match in row for word in known.get(match) or known.setdefault(match, words_of(match))]
+                [word for match in row for word in known.get(match) or known.setdefault(match, self.words_of(match))]
                 for row in words.gather(unusual).to_list()
             ]
             rows = np.arange(len(words))
@@ -82,17 +123,27 @@ class Tokenizer:
         """
         if isinstance(texts.dtype, pl.List):
             return _without_empty(composed_lists(texts))
-        texts = composed(texts.str.to_lowercase() if self.lowercase else texts)
+        if self.pipeline is not None:
+            return self.located(texts)[0]
+        texts = composed(texts.str.to_lowercase() if self.reads_lower_case else texts)
         if not isinstance(self._rule, str):
+            assert callable(self._rule)
             words = pl.Series([_words_by(self._rule, text) for text in texts], dtype=pl.List(pl.String))
             return composed_lists(words)
         words = texts.str.extract_all(self._rule)
         return words if self.rule is None or self.rule == "paper" else _without_empty(words)
 
+    def located(self, texts: pl.Series) -> tuple[pl.Series, pl.Series]:
+        """A list of words for each text, and where they stand in it for `lemmas.word_places`; by a pipeline only."""
+        assert self.pipeline is not None
+        return self.pipeline.words(composed(texts), self.lowercase)
+
     def counts(self, texts: pl.Series) -> pl.Series:
         """The number of words of each text."""
         if self._rule not in (CANDIDATES, PAPER) or texts.dtype != pl.String:
             return self.split(texts).list.len()
+        if self._lemmatizer is not None:  # a lemma for each word
+            return Tokenizer(None, self.lowercase).counts(texts)
         counts = composed(texts.str.to_lowercase() if self.lowercase else texts).str.count_matches(self._rule)
         if self.finishes:  # only matches with an apostrophe or a comma can be several words
             unusual = texts.str.contains(UNUSUAL).arg_true()
@@ -112,52 +163,3 @@ def _words_by(function: Callable[[str], Iterable[str]], text: str) -> list[str]:
 
 def _without_empty(words: pl.Series) -> pl.Series:
     return words.list.eval(pl.element().filter(pl.element().is_not_null() & (pl.element() != "")))
-
-
-def _function_identity(function: object) -> str:
-    """A string that is the same for the same function in every run: its code and the values of the names in it.
-
-    A callable without such a form (a closure, say) gets a new identity each time, so that no stale cache is reused.
-    """
-    if not isinstance(function, FunctionType):
-        return secrets.token_hex(16)
-    try:
-        text = repr(_as_data(function, function.__module__, ()))
-    except (TypeError, RecursionError):
-        return secrets.token_hex(16)
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
-    return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
-
-
-def _as_data(value: Any, module: str, outer: tuple[object, ...]) -> Any:
-    """A value as plain data, the same in every run; TypeError if it has no such form.
-
-    Functions of `module` are written out, those of others are named; `outer` are those that are being written out.
-    """
-    if value is None or isinstance(value, (str, bytes, int, float)):
-        return value
-    if isinstance(value, re.Pattern):
-        return [value.pattern, value.flags]
-    if isinstance(value, (list, tuple, dict)):
-        return [_as_data(item, module, outer) for item in (value.items() if isinstance(value, dict) else value)]
-    if isinstance(value, (set, frozenset)):
-        return sorted(repr(_as_data(item, module, outer)) for item in value)
-    if isinstance(value, ModuleType):
-        return value.__name__
-    if isinstance(value, CodeType):
-        return [value.co_code, value.co_names, _as_data(value.co_consts, module, outer)]
-    if isinstance(value, (FunctionType, type)) and (value.__module__ != module or value in outer):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, FunctionType) and value.__closure__ is None:
-        used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
-        if value.__code__.co_filename.startswith(sysconfig.get_path("purelib")):
-            used = {}  # the values of an installed library do not change
-        parts = [value.__code__, value.__defaults__, value.__kwdefaults__, used]
-        return _as_data(parts, module, (*outer, value))
-    raise TypeError(f"{type(value).__name__} has no plain form")
-
-
-def _names(code: CodeType) -> list[str]:
-    """Every name in a piece of code and in the functions within it, sorted."""
-    inner = [name for constant in code.co_consts if isinstance(constant, CodeType) for name in _names(constant)]
-    return sorted({*code.co_names, *inner})

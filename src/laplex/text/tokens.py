@@ -165,6 +165,10 @@ class Tokens:
 
     def texts(self, documents: Sequence[int] | NDArray[np.int64]) -> list[str | None]:
         """The texts of several documents as they were written, None for those that were lists of words."""
+        return [text for text, _ in self.texts_and_places(documents)]
+
+    def texts_and_places(self, documents: Sequence[int] | NDArray[np.int64]) -> list[tuple[str | None, str]]:
+        """The texts of several documents, and where their words stand for `lemmas.word_places`, if that is known."""
         numbers = np.asarray(documents, np.int64)
         if ((numbers < 0) | (numbers >= self.documents)).any():
             raise InputError(
@@ -173,7 +177,7 @@ class Tokens:
             )
         if self._originals is None:
             self._originals = self._open_originals()
-        return self._originals.texts(numbers)
+        return self._originals.texts_and_places(numbers)
 
     def joined_words(self, index: int) -> str:
         """The words of a document that are in the vocabulary, with spaces between them."""

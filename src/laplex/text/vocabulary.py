@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError
-from laplex.text.spelling import compose
+from laplex.text.spelling import compose, split_tag
 
 
 class Vocabulary:
@@ -50,8 +50,34 @@ class Vocabulary:
         self.language = language
 
     @cached_property
-    def _is_lower_case(self) -> bool:
-        return all(word == word.lower() for word in self.words)
+    def is_lower_case(self) -> bool:
+        """Whether no word has a capital, apart from the tags of parts of speech."""
+        return all(split_tag(word)[0].lower() == split_tag(word)[0] for word in self.words if word != word.lower())
+
+    @cached_property
+    def _tagged(self) -> dict[str, list[str]]:
+        """By word, its forms with the tag of a part of speech, the most frequent first."""
+        tagged: dict[str, list[str]] = {}
+        for word in self.words:
+            if word[-1:].isupper() and (parts := split_tag(word))[1]:
+                tagged.setdefault(parts[0], []).append(word)
+        return tagged
+
+    def tagged(self, word: str) -> list[str]:
+        """Find the forms of a word that have the tag of a part of speech.
+
+        Args:
+            word: The word without a tag, as `find` allows it to be written.
+
+        Returns:
+            The forms, the most frequent first; none if words have no tags.
+
+        Example:
+            >>> Vocabulary(["attack_NOUN", "attack_VERB"], np.array([3, 2])).tagged("attack")
+            ['attack_NOUN', 'attack_VERB']
+        """
+        spelled = _spell(word)
+        return self._tagged.get(spelled) or self._tagged.get(spelled.lower() if self.is_lower_case else spelled, [])
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -70,6 +96,8 @@ class Vocabulary:
         """The id of a word, which may be written as `find` allows."""
         index = self.find(word)
         if index is None:
+            if forms := self.tagged(word):
+                raise InputError(f'"{word}" is there with the tag of a part of speech only: write {", ".join(forms)}')
             close = self.close(word)
             instead = f"; close to it are {', '.join(close)}" if close else ""
             raise InputError(f'"{word}" is not in the vocabulary ({len(self):,} words){instead}')
@@ -80,7 +108,7 @@ class Vocabulary:
 
         Args:
             word: The word as it is in the vocabulary; or with decomposed Unicode or a typographic apostrophe (don’t);
-                or in another case, if the vocabulary is all in lower case.
+                or in another case, if the vocabulary is all in lower case. A tag belongs to the word (attack_NOUN).
 
         Returns:
             Its id, or None if there is no such word.
@@ -93,8 +121,10 @@ class Vocabulary:
         if index is None:
             spelled = _spell(word)
             index = self._ids.get(spelled)
-            if index is None and self._is_lower_case:
+            if index is None and self.is_lower_case:
                 index = self._ids.get(spelled.lower())
+                if index is None and (tag := split_tag(spelled.upper())[1]):
+                    index = self._ids.get(f"{spelled[: -len(tag)].lower()}{tag}")
         return index
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
@@ -128,8 +158,10 @@ class Vocabulary:
         Example:
             tokens.vocabularies[0].close("helth")
         """
-        folded = {known.casefold(): known for known in reversed(self.words)}  # of equal ones the more frequent
-        return [folded[match] for match in get_close_matches(word.casefold(), folded, most, 0.7)]
+        # of equal ones the more frequent
+        folded = {split_tag(known)[0].casefold(): known for known in reversed(self.words)}
+        matches = get_close_matches(split_tag(word)[0].casefold(), folded, most, 0.7)
+        return list(dict.fromkeys([*self.tagged(word), *(folded[match] for match in matches)]))[:most]
 
     def __repr__(self) -> str:
         of = f" of {self.language}" if self.language else ""
