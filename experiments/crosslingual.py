@@ -1,6 +1,8 @@
 """Translations as edges: does a joint model of two languages find held-out translations? (Table 7, Figure 2)
 
     python experiments/crosslingual.py --data DATA --out results/crosslingual [--quick]
+    python experiments/crosslingual.py --data DATA --out results/ridges --every 9 --seeds 2 \
+        --pairs 500 1000 --ridges 1 10 30 --strengths inf 1e4
 
 The text is the European Parliament in English and in Italian, on alternate sitting dates, so that nothing is parallel.
 Compared are laplex with Translations of several strengths, and separate models of each language, joined by an
@@ -10,6 +12,10 @@ of epochs, and all vectors are centered in the same way before they are compared
 Lists are sorted by frequency: the first 500, 1,000, 2,000 or 5,000 entries of the training list are in the prior. The
 strength and the readout are chosen on its last fifth, which is not in the priors of up to 2,000 entries; scores are
 reported on the test list. A run continues from the `scores.csv` that it finds in its folder.
+
+With `--ridges`, every combination of the pairs, strengths and ridges that are named is fitted, and the separate models
+with each ridge; the ridge is then chosen on the development list as well, for either method. The strength "one-to-one"
+ties each word to at most one translation.
 """
 
 from __future__ import annotations
@@ -39,6 +45,8 @@ SHARES = (0.1, 0.2, 0.4, 1.0)  # of the training list
 DEVELOPMENT = 0.2  # its last part
 EPOCHS = 10
 MAPPING = "orthogonal mapping"
+ONE_TO_ONE = "one-to-one"
+DEFAULT_RIDGE = "default"
 K = (1, 5, 15)
 PAPER = [  # Table 7: 5,000 pairs, nearest neighbors
     ("en → it", "laplex, 1e+06", 14.8, 38.9, 55.2),
@@ -62,16 +70,18 @@ class Setting:
     strength: float | None
     rotate: bool = True
     epochs: int = EPOCHS
+    ridge: str = DEFAULT_RIDGE
+    one_to_one: bool = False
 
     @property
     def model(self) -> str:
         if self.strength is None:
             return MAPPING
         start = "" if self.rotate else ", random start"
-        return f"laplex, {self.strength:g}{start}"
+        return f"laplex, {ONE_TO_ONE if self.one_to_one else f'{self.strength:g}'}{start}"
 
     def key(self) -> tuple[Any, ...]:
-        return self.seed, self.pairs, self.model, self.epochs
+        return self.seed, self.pairs, self.model, self.epochs, self.ridge
 
 
 def plan(sizes: Sequence[int], seeds: int, quick: bool) -> list[Setting]:
@@ -91,6 +101,18 @@ def plan(sizes: Sequence[int], seeds: int, quick: bool) -> list[Setting]:
     settings += [Setting(seed, size, strength) for seed in numbers for strength in STRENGTHS for size in sizes]
     settings += [Setting(seed, size, RANDOM_START_STRENGTH, rotate=False) for seed in numbers for size in sizes]
     return list(dict.fromkeys(settings))
+
+
+def grid(pairs: Sequence[int], strengths: Sequence[str], ridges: Sequence[str], seeds: int) -> list[Setting]:
+    """Every combination of what is named, and the mapping of separate models with each ridge."""
+    models = [(None, False), *((math.inf, True) if name == ONE_TO_ONE else (float(name), False) for name in strengths)]
+    return [
+        Setting(seed, size, strength, ridge=ridge, one_to_one=one_to_one)
+        for seed in range(1, seeds + 1)
+        for ridge in ridges
+        for strength, one_to_one in models
+        for size in pairs
+    ]
 
 
 # Text and lists
@@ -115,6 +137,18 @@ def read_list(path: Path) -> list[tuple[str, list[str]]]:
 
 def pairs_of(entries: list[tuple[str, list[str]]]) -> list[tuple[str, str]]:
     return [(word, other) for word, others in entries for other in others]
+
+
+def matching(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs of two words neither of which is in an earlier pair."""
+    taken: tuple[set[str], set[str]] = (set(), set())
+    kept = []
+    for one, two in pairs:
+        if one not in taken[0] and two not in taken[1]:
+            kept.append((one, two))
+            taken[0].add(one)
+            taken[1].add(two)
+    return kept
 
 
 def ids_of(pairs: list[tuple[str, str]], words: dict[str, lx.Vocabulary]) -> Ids:
@@ -188,7 +222,7 @@ class Bench:
         self.held_back = round(len(train) * (1 - DEVELOPMENT))
         self.development = ids_of(pairs_of(train[self.held_back :]), words)
         self.test = ids_of(pairs_of(test), words)
-        self._alone: tuple[tuple[int, int], lx.Embeddings, float] | None = None
+        self._alone: tuple[tuple[int, int, str], lx.Embeddings, float] | None = None
 
     def run(self, setting: Setting) -> Iterator[dict[str, Any]]:
         """The scores of a setting, with the seconds of its fit."""
@@ -199,22 +233,31 @@ class Bench:
         if setting.strength is None:
             fitted, seconds = self._apart(setting)
         else:
-            fitted, seconds = self._fit(setting, lx.Translations(pairs, setting.strength, languages=LANGUAGES))
+            joined = self._known(pairs)
+            joined = matching(joined) if setting.one_to_one else joined
+            fitted, seconds = self._fit(setting, lx.Translations(joined, setting.strength, languages=LANGUAGES))
         for by, vectors in readouts(fitted):
             if setting.strength is None:
                 vectors = mapped(vectors, fitted, pairs)
             for row in scores(vectors, lists):
                 yield asdict(setting) | {"model": setting.model, "by": by} | row | {"seconds": round(seconds, 1)}
 
+    def _known(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The pairs whose words are both in the vocabularies."""
+        words = {vocabulary.language: vocabulary for vocabulary in self.tokens.vocabularies}
+        it, en = (words[language].words for language in LANGUAGES)
+        return [(it[a], en[b]) for a, b in ids_of(pairs, words).tolist()]
+
     def _apart(self, setting: Setting) -> tuple[lx.Embeddings, float]:
-        key = setting.seed, setting.epochs
+        key = setting.seed, setting.epochs, setting.ridge
         if self._alone is None or self._alone[0] != key:
             self._alone = (key, *self._fit(setting, None))
         return self._alone[1:]
 
     def _fit(self, setting: Setting, joins: lx.Prior | None) -> tuple[lx.Embeddings, float]:
-        prior = lx.Ridge(1.0) if joins is None else lx.Ridge(1.0) + joins
-        started = time.perf_counter()
+        ridge = lx.Ridge() if setting.ridge == DEFAULT_RIDGE else lx.Ridge(float(setting.ridge))
+        prior = ridge if joins is None else ridge + joins
+        started = time.process_time()
         fitted = lx.fit(
             lx.Model(prior=prior, **MODEL),
             self.tokens,
@@ -225,7 +268,7 @@ class Bench:
             holdout=0.0,
             quiet=True,
         )
-        return fitted, time.perf_counter() - started
+        return fitted, time.process_time() - started
 
 
 # Tables and charts
@@ -246,7 +289,7 @@ def choose(development: pd.DataFrame) -> pd.DataFrame:
     are not chosen.
     """
     frame = development.assign(laplex=development["model"] != MAPPING)
-    grouped = frame.groupby(["laplex", "model", "by", "method"], sort=False)["P@5"]
+    grouped = frame.groupby(["laplex", "model", "ridge", "by", "method"], sort=False)["P@5"]
     means = pd.DataFrame({"P@5": grouped.mean(), "scores": grouped.size()}).reset_index()
     return means.sort_values(["laplex", "scores", "P@5"], ascending=False)
 
@@ -302,6 +345,27 @@ def show(report: Report, frame: pd.DataFrame, epochs: int) -> None:
         report.table("epochs", passes[columns].sort_values(columns[:4]), "Passes over the text (seed 1)", 1)
 
 
+def show_grid(report: Report, frame: pd.DataFrame) -> None:
+    """Write the tables of a grid, by CSLS: everything, and the best settings of the development list on the test list.
+
+    What is compared by the mean over pairs, directions and seeds has a development list for each of them.
+    """
+    frame = frame[frame["method"] == "csls"].assign(laplex=frame["model"] != MAPPING)
+    labels = ["by", "model", "ridge"]
+    wide = frame.assign(column=frame["list"] + ", " + frame["pairs"].astype(str) + ", " + frame["direction"])
+    table = wide.pivot_table("P@5", labels, "column", sort=False).reset_index()
+    report.table("grid", table, "P@5 of all settings, mean over seeds, by CSLS", 1)
+    means = frame[frame["list"] == "development"].groupby(["laplex", *labels], sort=False)["P@5"].mean().reset_index()
+    best = means.loc[means.groupby(["by", "laplex"])["P@5"].idxmax()].drop(columns="P@5")
+    report.table("chosen", best.drop(columns="laplex"), "Chosen on the development list: a mapping, a joint model", 1)
+    test = frame[frame["list"] == "test"].merge(best, on=["laplex", *labels])
+    keys = ["by", "pairs", "direction", "model", "ridge"]
+    report.table("test", over_seeds(test, keys).sort_values(keys[:3], kind="stable"), "Test list, as chosen", 1)
+    for by, rows in test.groupby("by", sort=False):
+        ahead = compare(rows[rows["laplex"]], rows[~rows["laplex"]])
+        report.table(f"ahead-{by.replace(' + ', '-')}", ahead, f"How many points laplex is ahead, {by}", 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -310,6 +374,9 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="use only one in this number of sittings of each language")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[1000], help="with --ridges: entries of the list")
+    parser.add_argument("--strengths", nargs="+", default=["inf"], help=f"with --ridges: numbers, or {ONE_TO_ONE}")
+    parser.add_argument("--ridges", nargs="+", help=f"compare all combinations of these numbers, or {DEFAULT_RIDGE}")
     arguments = parser.parse_args()
     every = 10 * arguments.every if arguments.quick else arguments.every
     settings = {"model": MODEL, "every": every, "min_count": 10, "threads": arguments.threads, "quick": arguments.quick}
@@ -321,16 +388,22 @@ def main() -> None:
         bench = Bench(tokens, train, test, arguments.threads)
         sizes = [round(len(train) * share) for share in (SHARES[:2] if arguments.quick else SHARES)]
         path = arguments.out / "scores.csv"
-        done = pd.read_csv(path) if path.exists() else pd.DataFrame()
-        known = set(zip(*(done[name] for name in ("seed", "pairs", "model", "epochs")))) if len(done) else set()
+        done = pd.read_csv(path, dtype={"ridge": str}) if path.exists() else pd.DataFrame()
+        keys = ("seed", "pairs", "model", "epochs", "ridge")
+        known = set(zip(*(done[name] for name in keys))) if len(done) else set()
         wanted = plan(sizes, arguments.seeds, arguments.quick)
+        if arguments.ridges:
+            wanted = grid(arguments.pairs, arguments.strengths, arguments.ridges, arguments.seeds)
         for number, setting in enumerate(wanted, 1):
             if setting.key() in known:
                 continue
             done = pd.concat([done, pd.DataFrame(bench.run(setting))], ignore_index=True)
             done.to_csv(path, index=False)
             print(f"{number} of {len(wanted)}: {setting.model}, {setting.pairs} pairs, seed {setting.seed}", flush=True)
-        show(report, done, wanted[0].epochs)
+        if arguments.ridges:
+            show_grid(report, done)
+        else:
+            show(report, done, wanted[0].epochs)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from laplex.fitting.rotation import rotation
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.questions import cosine
-from laplex.runtime.display import Bar, bar
+from laplex.runtime.display import Bar, bar, say
 from laplex.text.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
@@ -166,10 +166,11 @@ def _known_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Ids and weights of the pairs whose words are known, in the order of languages that knows more of them."""
     here, there = source.rows.vocabularies[0], target.rows.vocabularies[0]
-    orders = (pairs.left, pairs.right), (pairs.right, pairs.left)
-    ids = [np.stack([here.ids(one), there.ids(two)]) for one, two in orders]
-    left, right = best = max(ids, key=lambda one: np.count_nonzero((one >= 0).all(0)))
-    known = (best >= 0).all(0)
+    (left, right), (second, first) = pairs.ids(here, there), pairs.ids(there, here)
+    known, swapped = (left >= 0) & (right >= 0), (first >= 0) & (second >= 0)
+    languages = here, there
+    if swapped.sum() > known.sum():
+        left, right, known, languages = first, second, swapped, (there, here)
     if (pairs.weight[known] < 0).any():
         raise InputError(f"{pairs.name} has negative weights: a map can only bring words together")
     if known.sum() < needed:
@@ -178,6 +179,8 @@ def _known_pairs(
             f"({len(here):,} and {len(there):,} words), the map needs {needed:,}: check the languages, or give more "
             "pairs; linear_mapping with a ridge needs only one"
         )
+    if 2 * known.sum() < len(pairs):
+        say(pairs.coverage(*languages))
     return left[known], right[known], pairs.weight[known]
 
 
@@ -219,7 +222,9 @@ def retrofit(
     if not np.isfinite(strength) or strength < 0:
         raise InputError(f"strength={strength!r} must be a number from 0")
     index = embeddings.language(language)
-    ids, weights = _adjacency(read_pairs(pairs), embeddings.rows.vocabularies[index], weighted)
+    pairs, vocabulary = read_pairs(pairs), embeddings.rows.vocabularies[index]
+    ids, weights = _adjacency(pairs, vocabulary, weighted)
+    say(pairs.coverage(vocabulary, vocabulary), quiet=quiet)
     degree = np.asarray(abs(weights).sum(axis=1)).reshape(-1)
     own_weight = np.ones(len(degree)) if weighted else np.maximum(degree, 1.0)  # the degree is 0 where pairs cancel
     system = sparse.csr_array(sparse.diags_array(own_weight + strength * degree) - strength * weights)
@@ -240,7 +245,7 @@ def retrofit(
 
 def _adjacency(pairs: WordPairs, vocabulary: Vocabulary, weighted: bool) -> tuple[NDArray[np.int64], sparse.csr_array]:
     """The ids of the words in pairs, and the matrix of weights among them (n, n)."""
-    left, right = vocabulary.ids(pairs.left), vocabulary.ids(pairs.right)
+    left, right = pairs.ids(vocabulary, vocabulary)
     known = (left >= 0) & (right >= 0) & (left != right) & (pairs.weight != 0)
     if not known.any():
         one = np.count_nonzero((left >= 0) | (right >= 0))

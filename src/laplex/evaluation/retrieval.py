@@ -22,7 +22,7 @@ from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.vectors import Vectors
 from laplex.questions.cosine import By, csls_penalty, search
-from laplex.runtime.display import bar
+from laplex.runtime.display import bar, say
 
 Method = Literal["nearest", "csls", "both"]
 Bools = NDArray[np.bool_]
@@ -169,6 +169,8 @@ def translation(
                 _check_size("neighborhood", neighborhood if "csls" in methods else 1, table)
             ids = _look_up(name, tables, gold)
             one, two = tables
+            if 2 * np.count_nonzero((ids >= 0).all(1)) < len(gold):
+                say(f"{name}: {gold.coverage(one.vocabulary, two.vocabulary)}", quiet=quiet)
             directions = (one, two, gold.left, ids), (two, one, gold.right, ids[:, ::-1])
             for direction, (here, there, words, places) in enumerate(directions):
 

@@ -20,8 +20,12 @@ import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
 
-from laplex.errors import InputError
+from laplex.errors import InputError, quote
 from laplex.runtime import atomic
+from laplex.text.vocabulary import Vocabulary
+
+Ints = NDArray[np.int64]
+UNKNOWN_WORDS_SHOWN = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,6 +158,34 @@ class WordPairs:
         left, right = sums[words].reshape(2, len(self))
         scale = np.sqrt(left * right)
         return replace(self, name=f"{self.name}, normalized", weight=self.weight / np.where(scale > 0, scale, 1.0))
+
+    def ids(self, first: Vocabulary, second: Vocabulary) -> tuple[Ints, Ints]:
+        """(P) The ids of the left words in one vocabulary and of the right words in another, −1 if not known."""
+        return first.ids(self.left), second.ids(self.right)
+
+    def coverage(self, first: Vocabulary, second: Vocabulary) -> str:
+        """A sentence on how many pairs are known; if fewer than half are, with words that are not.
+
+        Args:
+            first: The vocabulary of the left words.
+            second: The vocabulary of the right words.
+
+        Returns:
+            The sentence, for a message.
+
+        Example:
+            >>> words = Vocabulary(["dog", "hound", "cat"], np.array([3, 2, 1]))
+            >>> WordPairs.of("my list", [("dog", "hound"), ("cat", "tomcat"), ("ox", "bull")]).coverage(words, words)
+            '1 of 3 pairs of my list have both words in the vocabulary; not in it are tomcat, ox, bull'
+        """
+        ids = self.ids(first, second)
+        known = np.logical_and(*(side >= 0 for side in ids))
+        between = "" if first is second else f" ({first.language} – {second.language})"
+        said = f"{known.sum():,} of {len(self):,} pairs of {self.name} have both words in the vocabulary{between}"
+        if 2 * known.sum() >= len(self):
+            return said
+        unknown = [word for pair in zip(self.left, self.right, *ids) for word, id in zip(pair, pair[2:]) if id < 0]
+        return f"{said}; not in it are {quote(dict.fromkeys(unknown), UNKNOWN_WORDS_SHOWN)}"
 
     def to_frame(self) -> pd.DataFrame:
         """A frame with the columns left, right and weight, or from, to and weight of directed pairs."""

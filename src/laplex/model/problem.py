@@ -107,6 +107,8 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
         )
     total.check_positive_definite(rows.name)
     merged, slot = total.merge_ties()
+    if tied := rows.tied_words(slot):
+        say(f"{tied}: an infinite strength ties them; a finite one keeps them apart", quiet=quiet)
     parts: dict[str, Graph] = {}
     targets = 0
     for number, (part, graph) in enumerate(zip(model.prior.parts, graphs, strict=True), 1):

@@ -21,6 +21,7 @@ from laplex.text.tokens import Slices
 from laplex.text.vocabulary import Vocabulary
 
 Role = Literal["word", "context"]
+WORDS_IN_EXAMPLE = 6
 
 
 class Rows:
@@ -90,6 +91,26 @@ class Rows:
             begin += size
         return np.concatenate([*words, begin + np.arange(begin)])
 
+    def tied_words(self, slot: NDArray[np.int32]) -> str:
+        """A sentence on words of one language that share a vector, since priors tie them; empty if there are none.
+
+        Args:
+            slot: (R) The parameter of each row.
+
+        Returns:
+            The numbers of words and vectors of each language, with the largest group of words.
+        """
+        parts = []
+        for language, vocabulary in enumerate(self.vocabularies):
+            words = self.words(language, 0)
+            slots = slot[words.start : words.stop]
+            parameters, sizes = np.unique(slots[slots >= 0], return_counts=True)
+            if (shared := sizes > 1).any():
+                group = np.array(vocabulary.words)[slots == parameters[sizes.argmax()]]
+                of = f"{sizes[shared].sum():,} words of {vocabulary.language}".removesuffix(" of ")
+                parts.append(f"{of} share {shared.sum():,} vector{'s' * (shared.sum() > 1)}, such as {_equation(group)}")
+        return "; ".join(parts)
+
     def name(self, row: int) -> tuple[str, Role, tuple[str, ...]]:
         """The word, role and slice of a row, for messages."""
         if row >= self._context_start[0]:
@@ -98,3 +119,8 @@ class Rows:
         language = int(np.searchsorted(self._word_start, row, "right")) - 1
         slice, word = divmod(row - int(self._word_start[language]), len(self.vocabularies[language]))
         return self.vocabularies[language].words[word], "word", self.slices.keys[slice]
+
+
+def _equation(words: Sequence[str]) -> str:
+    """Words that are the same: tax = duty = levy …"""
+    return " = ".join(words[:WORDS_IN_EXAMPLE]) + " …" * (len(words) > WORDS_IN_EXAMPLE)

@@ -111,6 +111,8 @@ def describe_prior(fitted: Embeddings) -> list[str]:
     if len(sentences) < len(parts) or not parts:
         prior = fitted.settings.get("model", {}).get("prior")
         sentences.append(f"The prior: {prior}." if prior else "These vectors came without a prior.")
+    if tied := fitted.rows.tied_words(fitted.slot):
+        sentences.append(f"Words of one language that it ties: {tied}.")
     if edges := fitted.graph.edges:
         sentences.append(f"As a graph, that is {edges:,} edges between {len(fitted.graph):,} vectors.")
     return sentences

@@ -392,7 +392,10 @@ class Tokens:
         min_count = check_int("min_count", min_count)
         max_words = None if max_words is None else check_int("max_words", max_words)
         threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
-        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(map(compose, keep))}
+        kept = {compose(word) for word in keep}
+        if all(part.tokenizer.lowercase for part in corpus.parts):
+            kept |= {word.lower() for word in kept}
+        settings = {"min_count": min_count, "max_words": max_words, "keep": sorted(kept)}
         key = cache_key(corpus, settings)
         part = f"-{communicator().rank}-of-{communicator().size}" if communicator().size > 1 else ""
         communicator().check_equal("the hash of the corpus", key)

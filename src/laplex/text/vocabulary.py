@@ -128,21 +128,24 @@ class Vocabulary:
         return index
 
     def ids(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """The ids of several words.
+        """The ids of several words, such as those of a list, each looked up as by `find`.
 
         Args:
             words: The words, known or not.
 
         Returns:
-            Their ids, −1 for words that are not in the vocabulary, whose case has to be that of the vocabulary.
+            Their ids, −1 for words that are not in the vocabulary.
 
         Example:
             tokens.vocabularies[0].ids(["health", "care"])
         """
         ids = np.fromiter(map(self._ids.get, words, repeat(-1)), np.int64, len(words))
         for place in np.flatnonzero(ids < 0).tolist():
-            if not words[place].isascii():
-                ids[place] = self._ids.get(_spell(words[place]), -1)
+            word = words[place]
+            plain = word.isascii() and "_" not in word
+            if not (plain and (word.islower() or not self.is_lower_case)):  # else it has no other spelling
+                found = self.find(word)
+                ids[place] = -1 if found is None else found
         return ids
 
     def close(self, word: str, most: int = 3) -> list[str]:

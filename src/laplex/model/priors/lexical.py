@@ -26,6 +26,7 @@ ROLES: dict[str, list[tuple[Role, Role]]] = {
     "context-context": [("context", "context")],
     "translations": [("word", "word"), ("context", "context")],
 }
+TIMES_AS_MANY = 2  # pairs that the languages of a list know, compared with any others
 
 
 class _OnPairs(Prior):
@@ -48,7 +49,7 @@ class _OnPairs(Prior):
     def graph(self, rows: Rows) -> Graph:
         pairs: WordPairs = self.source
         one, two = self._languages(rows)
-        left, right = rows.vocabularies[one].ids(pairs.left), rows.vocabularies[two].ids(pairs.right)
+        left, right = pairs.ids(rows.vocabularies[one], rows.vocabularies[two])
         known = np.flatnonzero((left >= 0) & (right >= 0) & ((one != two) | (left != right)))
         if not len(known):
             half = int(((left >= 0) | (right >= 0)).sum())
@@ -75,8 +76,9 @@ class _OnPairs(Prior):
         return np.concatenate([np.stack(np.broadcast_arrays(*both), axis=1) for both in ends])
 
     def coverage(self, rows: Rows, graph: Graph) -> str:
-        known = graph.edges // len(self._starts(rows, 0, 0))
-        return f"{known:,} of {len(self.source):,} pairs of {self.source.name} have both words in the vocabulary"
+        pairs: WordPairs = self.source
+        one, two = self._languages(rows)
+        return pairs.coverage(rows.vocabularies[one], rows.vocabularies[two])
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,8 @@ class Translations(_OnPairs):
     Args:
         source: The pairs, given as for `Pairs`.
         strength: A number, or a list with one for each pair. With infinite strength, they share one vector.
-        languages: The languages of the first and the second word of a pair. With two languages in the corpus it can
-            be left out: the order that knows more of the words is taken.
+        languages: The languages of the first and the second word of a pair. It can be left out: those languages, in
+            that order, are taken whose vocabularies know most of the pairs.
 
     Example:
         >>> import laplex as lx
@@ -159,20 +161,32 @@ class Translations(_OnPairs):
             raise InputError(f"{self.source.name} is directed, but translations join both ways: pass an undirected one")
 
     def _languages(self, rows: Rows) -> tuple[int, int]:
+        words = self.source.left, self.source.right
+        left, right = (np.array([known.ids(side) >= 0 for known in rows.vocabularies], np.int64) for side in words)
+        pairs = left @ right.T  # (L, L) that are known, by the languages of their words
         if self.languages is not None:
             one, two = (rows.language(name) for name in self.languages)
+            if pairs[two, one] > TIMES_AS_MANY * pairs[one, two]:
+                first, second = self.languages
+                raise InputError(
+                    f'languages=("{first}", "{second}"), but {pairs[one, two]:,} pairs of {self.source.name} are a '
+                    f'word of "{first}" and one of "{second}", and {pairs[two, one]:,} are the other way round: write '
+                    f'languages=("{second}", "{first}")'
+                )
             return one, two
-        if len(rows.vocabularies) != 2:
+        if len(pairs) < 2:
+            raise InputError("translations join two languages, the corpus has one: read each text with its language")
+        np.fill_diagonal(pairs, -1)
+        one, two = map(int, np.unravel_index(pairs.argmax(), pairs.shape))
+        best, pairs[[one, two], [two, one]] = pairs[one, two], -1
+        other = np.unravel_index(pairs.argmax(), pairs.shape)
+        if TIMES_AS_MANY * pairs[other] > best:
+            names = [f'("{rows.vocabularies[a].language}", "{rows.vocabularies[b].language}")' for a, b in ((one, two), other)]
             raise InputError(
-                f"translations join two languages, the corpus has {len(rows.vocabularies)}: "
-                'give languages=("en", "it"), and read each text with its language'
+                f"{self.source.name} may be of the languages {names[0]}, which know both words of {best:,} pairs, or of "
+                f"{names[1]}, which know {pairs[other]:,}: say which by languages={names[0]}"
             )
-
-        def known(one: int, two: int) -> int:
-            left, right = rows.vocabularies[one].ids(self.source.left), rows.vocabularies[two].ids(self.source.right)
-            return int(((left >= 0) & (right >= 0)).sum())
-
-        return (0, 1) if known(0, 1) >= known(1, 0) else (1, 0)
+        return one, two
 
     def __repr__(self) -> str:
         return f"Translations({self.source.name}, {shown(self.strength)})"
@@ -308,7 +322,8 @@ def _rows_named(name: Hashable, rows: Rows) -> list[int] | None:
         raise InputError(f'a node is named (word, "word" or "context", slice), not {name!r}')
     language = rows.language(rest[2] if len(rest) > 2 else None)
     vocabulary = rows.vocabularies[language]
-    if word not in vocabulary:
+    index = vocabulary.find(word) if isinstance(word, str) else None
+    if index is None:
         return None
     starts = rows.everywhere(role, language)
     if len(rest) > 1 and rest[1] not in (None, ()) and role == "word" and rows.slices.columns:
@@ -316,4 +331,4 @@ def _rows_named(name: Hashable, rows: Rows) -> list[int] | None:
         if key not in rows.slices.keys:
             raise InputError(f"there is no slice {key}; there are {quote(rows.slices.keys, 6)}")
         starts = [starts[rows.slices.keys.index(key)]]
-    return [start + vocabulary[word] for start in starts]
+    return [start + index for start in starts]

@@ -221,9 +221,13 @@ def by_word(strength: ByWord, vocabulary: Vocabulary) -> Floats:
     """(V) The strength of each word."""
     if not isinstance(strength, Mapping):
         return np.full(len(vocabulary), float(strength))
-    if not any(word in vocabulary for word in strength):
+    ids = vocabulary.ids(list(strength))
+    known = ids >= 0
+    if not known.any():
         raise InputError(f"none of the {len(strength):,} words that strengths are given for is in the vocabulary")
-    return np.array([strength.get(word, 0.0) for word in vocabulary], np.float64)
+    values = np.zeros(len(vocabulary))
+    values[ids[known]] = np.fromiter(strength.values(), np.float64)[known]
+    return values
 
 
 def check_by_edge(strength: ByEdge, edges: int, name: str) -> None:
