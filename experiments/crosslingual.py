@@ -14,8 +14,8 @@ strength and the readout are chosen on its last fifth, which is not in the prior
 reported on the test list. A run continues from the `scores.csv` that it finds in its folder.
 
 With `--ridges`, every combination of the pairs, strengths and ridges that are named is fitted, and the separate models
-with each ridge; the ridge is then chosen on the development list as well, for either method. The strength "one-to-one"
-ties each word to at most one translation.
+with each ridge; the ridge is then chosen on the development list as well, for either method. A strength "inf/1e4" is
+infinite for pairs whose words are in no earlier pair, so that it ties a word to one translation, and 1e4 for others.
 """
 
 from __future__ import annotations
@@ -71,14 +71,15 @@ class Setting:
     rotate: bool = True
     epochs: int = EPOCHS
     ridge: str = DEFAULT_RIDGE
-    one_to_one: bool = False
+    others: float | None = None  # the strength of pairs of words that are in an earlier pair; as the others by default
 
     @property
     def model(self) -> str:
         if self.strength is None:
             return MAPPING
         start = "" if self.rotate else ", random start"
-        return f"laplex, {ONE_TO_ONE if self.one_to_one else f'{self.strength:g}'}{start}"
+        others = "" if self.others is None else f" {ONE_TO_ONE}, others {self.others:g}"
+        return f"laplex, {self.strength:g}{others}{start}"
 
     def key(self) -> tuple[Any, ...]:
         return self.seed, self.pairs, self.model, self.epochs, self.ridge
@@ -105,12 +106,15 @@ def plan(sizes: Sequence[int], seeds: int, quick: bool) -> list[Setting]:
 
 def grid(pairs: Sequence[int], strengths: Sequence[str], ridges: Sequence[str], seeds: int) -> list[Setting]:
     """Every combination of what is named, and the mapping of separate models with each ridge."""
-    models = [(None, False), *((math.inf, True) if name == ONE_TO_ONE else (float(name), False) for name in strengths)]
+    models: list[tuple[float | None, float | None]] = [(None, None)]
+    for name in strengths:
+        strength, _, others = name.partition("/")
+        models.append((float(strength), float(others) if others else None))
     return [
-        Setting(seed, size, strength, ridge=ridge, one_to_one=one_to_one)
+        Setting(seed, size, strength, ridge=ridge, others=others)
         for seed in range(1, seeds + 1)
         for ridge in ridges
-        for strength, one_to_one in models
+        for strength, others in models
         for size in pairs
     ]
 
@@ -139,16 +143,16 @@ def pairs_of(entries: list[tuple[str, list[str]]]) -> list[tuple[str, str]]:
     return [(word, other) for word, others in entries for other in others]
 
 
-def matching(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs of two words neither of which is in an earlier pair."""
+def matching(pairs: list[tuple[str, str]]) -> list[bool]:
+    """Whether neither word of a pair is in an earlier pair of a matching: then the pair belongs to it."""
     taken: tuple[set[str], set[str]] = (set(), set())
-    kept = []
+    belongs = []
     for one, two in pairs:
-        if one not in taken[0] and two not in taken[1]:
-            kept.append((one, two))
+        belongs.append(one not in taken[0] and two not in taken[1])
+        if belongs[-1]:
             taken[0].add(one)
             taken[1].add(two)
-    return kept
+    return belongs
 
 
 def ids_of(pairs: list[tuple[str, str]], words: dict[str, lx.Vocabulary]) -> Ids:
@@ -233,9 +237,10 @@ class Bench:
         if setting.strength is None:
             fitted, seconds = self._apart(setting)
         else:
-            joined = self._known(pairs)
-            joined = matching(joined) if setting.one_to_one else joined
-            fitted, seconds = self._fit(setting, lx.Translations(joined, setting.strength, languages=LANGUAGES))
+            known, strength = self._known(pairs), setting.strength
+            if setting.others is not None:
+                strength = np.where(matching(known), strength, setting.others)
+            fitted, seconds = self._fit(setting, lx.Translations(known, strength, languages=LANGUAGES))
         for by, vectors in readouts(fitted):
             if setting.strength is None:
                 vectors = mapped(vectors, fitted, pairs)
@@ -375,7 +380,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pairs", type=int, nargs="+", default=[1000], help="with --ridges: entries of the list")
-    parser.add_argument("--strengths", nargs="+", default=["inf"], help=f"with --ridges: numbers, or {ONE_TO_ONE}")
+    parser.add_argument("--strengths", nargs="+", default=["inf"], help="with --ridges, such as 1e4 inf/1e4")
     parser.add_argument("--ridges", nargs="+", help=f"compare all combinations of these numbers, or {DEFAULT_RIDGE}")
     arguments = parser.parse_args()
     every = 10 * arguments.every if arguments.quick else arguments.every

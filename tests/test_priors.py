@@ -186,6 +186,45 @@ def test_translations_are_understood_in_either_order(two_languages):
     np.testing.assert_array_equal(straight.laplacian().toarray(), named.laplacian().toarray())
 
 
+def test_translations_are_looked_up_as_the_vocabulary_is_written(two_languages):
+    listed = lx.Translations([("Dog", "Cane"), ("CAT", "Gatto")])
+    lower = lx.Translations([("dog", "cane"), ("cat", "gatto")])
+    assert edges(listed.graph(two_languages), two_languages) == edges(lower.graph(two_languages), two_languages)
+
+
+def test_translations_in_the_wrong_order_of_languages_are_refused(two_languages):
+    listed = lx.Translations([("dog", "cane"), ("cat", "gatto")], languages=("it", "en"))
+    with pytest.raises(lx.InputError, match=r'2 are the other way round: write languages=\("en", "it"\)'):
+        listed.graph(two_languages)
+
+
+def test_translations_find_their_languages_among_three():
+    rows = small.layout([text("dog cat", lang="en"), text("cane gatto", lang="it"), text("hund katze", lang="de")])
+    found = edges(lx.Translations([("hund", "cane"), ("katze", "gatto")]).graph(rows), rows)
+    pairs = (("hund", "cane"), ("katze", "gatto"))
+    assert set(found) == {((one, role, ()), (two, role, ())) for one, two in pairs for role in ("word", "context")}
+    doubtful = lx.Translations([("dog", "cane"), ("cat", "gatto"), ("cat", "cane"), ("dog", "hund"), ("cat", "katze")])
+    with pytest.raises(lx.InputError, match=r'\("en", "it"\), .* 3 pairs, or of \("en", "de"\), which know 2: say which'):
+        doubtful.graph(rows)
+
+
+def test_pairs_that_few_words_of_are_known_name_some_unknown_words(two_languages):
+    listed = lx.Translations([("dog", "cane"), ("ox", "bue"), ("cat", "gatta")])
+    said = listed.coverage(two_languages, listed.graph(two_languages))
+    assert said.startswith("1 of 3 pairs of the list of pairs have both words in the vocabulary (en – it)")
+    assert said.endswith("not in it are ox, bue, gatta")
+    known = lx.Translations([("dog", "cane"), ("cat", "gatta")])
+    assert known.coverage(two_languages, known.graph(two_languages)).endswith("(en – it)")
+
+
+def test_strengths_of_words_are_looked_up_as_the_vocabulary_is_written(two_languages):
+    strengths = lx.Ridge({"Dog": 3.0, "cane": 2.0, "unheard": 9.0})
+    with pytest.raises(lx.InputError, match="none of the 1 words"):
+        lx.Ridge({"dogs": 3.0}).graph(two_languages)
+    english = small.layout([text("dog cat")])
+    assert strengths.graph(english).diagonal.tolist() == [0.0, 3.0, 0.0, 3.0]
+
+
 def test_an_unknown_language_is_refused(two_languages):
     with pytest.raises(lx.InputError, match=r"one of en, it, not 'fr'"):
         lx.Pairs([("dog", "cat")], language="fr").graph(two_languages)
