@@ -14,6 +14,7 @@ import typer
 
 import laplex as lx
 from laplex.cli import app
+from laplex.reports.describing import describe_prior
 from laplex.text.tokens import Slices
 
 QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "regress", "trajectory", "project"]
@@ -386,3 +387,67 @@ def test_fit_with_lemmas_shows_passages_as_they_were_written(laplex, write, tmp_
     assert result.returncode == 1
     assert "tags=True (--tags) needs spaCy" in result.stderr
     assert "180 tokens" in laplex("info", path, "--tokenizer", "simplemma:en").stdout
+
+
+@pytest.fixture
+def tongues(tmp_path):
+    """The files of a corpus of three languages, which differ in the endings of their words, and of two lists."""
+    words, random = [f"w{number}" for number in range(30)], np.random.default_rng(1)
+    rows = [
+        {"text": " ".join(word + ending for word in random.choice(words, 40)), "tongue": tongue}
+        for tongue, ending in (("one", "a"), ("two", "b"), ("three", "c"))
+        for _ in range(30)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "corpus.csv", index=False)
+    for other in "bc":
+        (tmp_path / f"a{other}.tsv").write_text("".join(f"{word}A\t{word}{other}\n" for word in words[:20]))
+    (tmp_path / "many.tsv").write_text("w1a\tw1b w2b w3b\n")
+    return tmp_path
+
+
+def test_lists_of_translations_join_three_languages(laplex, tongues):
+    options = ["--language-column", "tongue", "--dimensions", 4, "--epochs", 1, "--out", tongues / "model"]
+    lists = ["--translations", tongues / "ab.tsv", "--translations", f"one,three={tongues / 'ac.tsv'}"]
+    done = laplex("fit", tongues / "corpus.csv", *options, *lists, "--translations-strength", "inf")
+    assert done.returncode == 0, done.stderr
+    assert 'ab.tsv" have both words in the vocabulary (one – two)' in done.stderr
+    assert "share" not in done.stderr
+    fitted = lx.load(tongues / "model")
+    first = fitted.vector("w5a", language="one")
+    assert np.array_equal(first, fitted.vector("w5b", language="two"))
+    assert np.array_equal(first, fitted.vector("w5c", language="three"))
+    for option, message in (
+        (f"three,one={tongues / 'ac.tsv'}", 'write languages=("one", "three"), or --translations one,three=FILE'),
+        (f"one,two,three={tongues / 'ab.tsv'}", "write a file, or its two languages and the file"),
+    ):
+        done = laplex("fit", tongues / "corpus.csv", *options, "--translations", option)
+        assert done.returncode == 1
+        assert message in done.stderr
+
+
+def test_words_of_one_language_that_share_a_vector_are_said(laplex, tongues):
+    options = ["--language-column", "tongue", "--dimensions", 4, "--epochs", 1, "--out", tongues / "model"]
+    tied = ["--translations", tongues / "many.tsv", "--translations-strength", "inf"]
+    done = laplex("fit", tongues / "corpus.csv", *options, *tied)
+    assert done.returncode == 0, done.stderr
+    merged = "3 words of two share a vector, such as "
+    assert merged in done.stderr
+    assert merged in laplex("info", tongues / "model").stdout
+    assert merged in " ".join(describe_prior(lx.load(tongues / "model")))
+    laplex("fit", tongues / "corpus.csv", *options, *tied[:-1], 100)
+    assert "share" not in laplex("info", tongues / "model").stdout
+
+
+def test_commands_on_several_languages_say_which_option_is_missing(laplex, tongues):
+    options = ["--language-column", "tongue", "--dimensions", 4, "--epochs", 1, "--translations", tongues / "ab.tsv"]
+    assert laplex("fit", tongues / "corpus.csv", *options, "--out", tongues / "model").returncode == 0
+    missing = 'say which language, of one, three, two: language="one", or --language one as an option'
+    assert missing in laplex("neighbors", tongues / "model", "w5a", "--to-language", "two").stderr
+    assert missing in laplex("evaluate", tongues / "model").stderr
+    (tongues / "test.tsv").write_text("".join(f"w{number}a\tw{number}b\n" for number in range(20, 30)))
+    scored = ["evaluate", tongues / "model", "--translations", tongues / "test.tsv"]
+    assert "--language and --to-language as options" in laplex(*scored).stderr
+    done = laplex(*scored, "--language", "one", "--to-language", "two", "--csv", tongues / "scores.csv")
+    assert done.returncode == 0, done.stderr
+    assert set(pd.read_csv(tongues / "scores.csv")["from"]) == {"one", "two"}
+    assert "is for translations" in laplex("evaluate", tongues / "model", "--to-language", "two").stderr

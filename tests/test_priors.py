@@ -204,7 +204,7 @@ def test_translations_find_their_languages_among_three():
     pairs = (("hund", "cane"), ("katze", "gatto"))
     assert set(found) == {((one, role, ()), (two, role, ())) for one, two in pairs for role in ("word", "context")}
     doubtful = lx.Translations([("dog", "cane"), ("cat", "gatto"), ("cat", "cane"), ("dog", "hund"), ("cat", "katze")])
-    with pytest.raises(lx.InputError, match=r'\("en", "it"\), .* 3 pairs, or of \("en", "de"\), which know 2: say which'):
+    with pytest.raises(lx.InputError, match="has 3 pairs of en and it, and 2 of en and de: say which by languages="):
         doubtful.graph(rows)
 
 
@@ -226,7 +226,7 @@ def test_strengths_of_words_are_looked_up_as_the_vocabulary_is_written(two_langu
 
 
 def test_an_unknown_language_is_refused(two_languages):
-    with pytest.raises(lx.InputError, match=r"one of en, it, not 'fr'"):
+    with pytest.raises(lx.InputError, match='no language "fr"; there are en, it'):
         lx.Pairs([("dog", "cat")], language="fr").graph(two_languages)
     with pytest.raises(lx.InputError, match="say which language"):
         lx.Pairs([("dog", "cat")]).graph(two_languages)

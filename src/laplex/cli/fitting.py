@@ -76,7 +76,13 @@ def model_and_tokens(
         Literal["word-word", "word-context", "context-context"],
         Option(help="Which vectors of the two words of a pair are joined."),
     ] = "word-context",
-    translations: Annotated[Path | None, Option(help="A file of words and their translations.")] = None,
+    translations: Annotated[
+        list[str] | None,
+        Option(
+            help="A file of words and their translations; may be repeated. Its languages are found by its words, or "
+            "named before it: en,it=FILE."
+        ),
+    ] = None,
     translations_strength: TranslationsStrength = math.inf,
     ridge: Annotated[
         float | None,
@@ -119,8 +125,8 @@ def model_and_tokens(
         prior = prior + lx.Chain(f"{name}_bin", bins_strength)
     for path in dict.fromkeys(pairs or []):
         prior = prior + lx.Pairs(path, pairs_strength, joins=joins)
-    if translations:
-        prior = prior + lx.Translations(translations, translations_strength)
+    for path, languages in dict.fromkeys(map(_file_and_languages, translations or [])):
+        prior = prior + lx.Translations(path, translations_strength, languages)
     vary = [*groups, *(["period"] if time else []), *(f"{name}_bin" for name in numbers)]
     model = lx.Model(vary, prior, **{name: options[name] for name in MODEL_OPTIONS})
     metadata = [*(group or []), *(column or []), *([time] if time else [])]
@@ -265,6 +271,17 @@ def _column_and_bins(option: str) -> tuple[str, int | list[float]]:
     except ValueError:
         pass
     raise InputError(f'--bins "{option}": write a column and the number of bins, income:5, or edges, age:18,35,50,65')
+
+
+def _file_and_languages(option: str) -> tuple[Path, tuple[str, str] | None]:
+    """Parse `--translations`: "en-it.tsv" is a file, "en,it=words.tsv" one whose languages are named."""
+    names, separator, file = option.partition("=")
+    if not separator or Path(option).exists():
+        return Path(option), None
+    languages = names.split(",")
+    if len(languages) != 2 or not all((*languages, file)):
+        raise InputError(f'--translations "{option}": write a file, or its two languages and the file, en,it=words.tsv')
+    return Path(file), (languages[0], languages[1])
 
 
 def _grid(options: list[str]) -> dict[str, Values] | list[float] | Literal["auto"]:

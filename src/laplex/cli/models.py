@@ -33,6 +33,8 @@ from laplex.errors import InputError
 from laplex.explorer.launching import PORT
 from laplex.fitting.stability import refitted
 
+ToLanguage = Annotated[str | None, Option(help="Search in this language, for translations.")]
+
 
 @command("laplex neighbors speeches.laplex health --party D", column_options=True, shared=inference_options)
 def neighbors(
@@ -42,7 +44,7 @@ def neighbors(
     k: Annotated[int, Option("-k", help="The number of nearest neighbors to show.")] = 10,
     by: Vectors = "words",
     negative: Annotated[list[str] | None, Option(help="A word to subtract, for analogies; may be repeated.")] = None,
-    to_language: Annotated[str | None, Option(help="Search for neighbors in this language: translations.")] = None,
+    to_language: ToLanguage = None,
     test: Intervals = True,
     csv: Csv = None,
     plot: Plot = None,
@@ -196,25 +198,35 @@ def evaluate(
         Path | None, Option(help="A file of pairs to leave out of similarity scores, such as those of the prior.")
     ] = None,
     by: Vectors = "words",
+    language: Language = None,
+    to_language: ToLanguage = None,
     csv: Csv = None,
     quiet: Quiet = False,
 ) -> None:
-    """Score models side by side on word similarity, analogies or translations."""
+    """Score models side by side on word similarity, analogies or translations.
+
+    With several languages, --language is that of the words, and --to-language that of their translations.
+    """
     folders, where = split_options(models)
     loaded = {Path(folder).name: lx.load(folder) for folder in folders}
     if len(loaded) < len(folders):
         raise InputError("two of the models have the same name: rename the folder of one")
+    if to_language and not translations:
+        raise InputError(f"--to-language {to_language} is for translations: give a list of them by --translations")
     frames: dict[str, pd.DataFrame] = {}
+    shared: dict[str, Any] = {"by": by, "quiet": quiet, "at": where}
     if similarity or not (analogies or translations):
         paths: list[Path | None] = [*similarity] if similarity else [None]
-        scores = [
-            lx.evaluation.similarity(loaded, path, by=by, leave_out=leave_out, quiet=quiet, at=where) for path in paths
-        ]
+        options = shared | {"leave_out": leave_out, "language": language}
+        scores = [lx.evaluation.similarity(loaded, path, **options) for path in paths]
         frames["similarity"] = pd.concat(scores, ignore_index=True)
     if analogies:
-        frames["analogies"] = lx.evaluation.analogies(loaded, analogies, by=by, quiet=quiet, at=where)
-    if translations:
-        frames["translation"] = lx.evaluation.translation(loaded, translations, by=by, quiet=quiet, at=where)
+        frames["analogies"] = lx.evaluation.analogies(loaded, analogies, language=language, **shared)
+    if translations:  # beside other scores, --language is theirs, and the languages of the list are found by its words
+        source = language if to_language or not frames else None
+        frames["translation"] = lx.evaluation.translation(
+            loaded, translations, source=source, target=to_language, **shared
+        )
     for frame in frames.values():
         show_frame(frame)
     if csv is not None:

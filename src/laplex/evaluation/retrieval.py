@@ -194,7 +194,10 @@ def _languages(model: Vectors, source: str | None, target: str | None, gold: Wor
             raise InputError(f'source and target are both "{source}": name two languages')
         return source, target
     if len(model.languages) != 2:
-        raise InputError(f"say which languages: source= and target= of {quote(model.languages)}")
+        raise InputError(
+            f"say which languages: source= and target= of {quote(model.languages)}, or --language and --to-language as "
+            "options"
+        )
     one, two = model.languages
     for known in (source, target):
         model.language(one if known is None else known)
@@ -216,7 +219,9 @@ def _look_up(name: str, tables: list[WordVectors], gold: WordPairs) -> Ids:
     if not (ids >= 0).all(1).any():
         one, two = (table.vocabulary.language for table in tables)
         swapped = ((tables[1].find(gold.left) >= 0) & (tables[0].find(gold.right) >= 0)).any()
-        hint = "; they are the other way round: swap source and target" if swapped else ""
+        hint = (
+            "; they are the other way round: swap source and target (--language and --to-language)" if swapped else ""
+        )
         pairs = f"none of the {len(gold):,} pairs of {gold.name}"
         raise InputError(f"{name} knows both words of {pairs} in {one} and {two}{hint}")
     return ids

@@ -67,7 +67,11 @@ class Rows:
         if name and names == [""]:
             raise InputError(f"there is one language, which has no name: leave out language={name!r}")
         if name not in names:
-            raise InputError(f"say which language: language= one of {quote(names)}, not {name!r}")
+            if name is not None:
+                raise InputError(f'there is no language "{name}"; there are {quote(names)}')
+            raise InputError(
+                f'say which language, of {quote(names)}: language="{names[0]}", or --language {names[0]} as an option'
+            )
         return names.index(name)
 
     def everywhere(self, role: Role, language: int) -> list[int]:
@@ -108,7 +112,8 @@ class Rows:
             if (shared := sizes > 1).any():
                 group = np.array(vocabulary.words)[slots == parameters[sizes.argmax()]]
                 of = f"{sizes[shared].sum():,} words of {vocabulary.language}".removesuffix(" of ")
-                parts.append(f"{of} share {shared.sum():,} vector{'s' * (shared.sum() > 1)}, such as {_equation(group)}")
+                vectors = "a vector" if shared.sum() == 1 else f"{shared.sum():,} vectors"
+                parts.append(f"{of} share {vectors}, such as {_equation(group)}")
         return "; ".join(parts)
 
     def name(self, row: int) -> tuple[str, Role, tuple[str, ...]]:

@@ -171,20 +171,21 @@ class Translations(_OnPairs):
                 raise InputError(
                     f'languages=("{first}", "{second}"), but {pairs[one, two]:,} pairs of {self.source.name} are a '
                     f'word of "{first}" and one of "{second}", and {pairs[two, one]:,} are the other way round: write '
-                    f'languages=("{second}", "{first}")'
+                    f'languages=("{second}", "{first}"), or --translations {second},{first}=FILE as an option'
                 )
             return one, two
         if len(pairs) < 2:
             raise InputError("translations join two languages, the corpus has one: read each text with its language")
         np.fill_diagonal(pairs, -1)
-        one, two = map(int, np.unravel_index(pairs.argmax(), pairs.shape))
+        one, two = divmod(int(pairs.argmax()), len(pairs))
         best, pairs[[one, two], [two, one]] = pairs[one, two], -1
-        other = np.unravel_index(pairs.argmax(), pairs.shape)
-        if TIMES_AS_MANY * pairs[other] > best:
-            names = [f'("{rows.vocabularies[a].language}", "{rows.vocabularies[b].language}")' for a, b in ((one, two), other)]
+        if TIMES_AS_MANY * pairs.max() > best:
+            places = one, two, *divmod(int(pairs.argmax()), len(pairs))
+            first, second, *others = (rows.vocabularies[place].language for place in places)
             raise InputError(
-                f"{self.source.name} may be of the languages {names[0]}, which know both words of {best:,} pairs, or of "
-                f"{names[1]}, which know {pairs[other]:,}: say which by languages={names[0]}"
+                f"{self.source.name} has {best:,} pairs of {first} and {second}, and {pairs.max():,} of "
+                f'{others[0]} and {others[1]}: say which by languages=("{first}", "{second}"), or --translations '
+                f"{first},{second}=FILE as an option"
             )
         return one, two
 
