@@ -14,8 +14,8 @@ strength and the readout are chosen on its last fifth, which is not in the prior
 reported on the test list. A run continues from the `scores.csv` that it finds in its folder.
 
 With `--ridges`, every combination of the pairs, strengths and ridges that are named is fitted, and the separate models
-with each ridge; the ridge is then chosen on the development list as well, for either method. A strength "inf/1e4" is
-infinite for pairs whose words are in no earlier pair, so that it ties a word to one translation, and 1e4 for others.
+with each ridge; the ridge is then chosen on the development list as well, for either method. A strength "inf/1e4"
+ties a word to its first translation and joins it to others by 1e4; "inf/inf" ties it to all.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ SHARES = (0.1, 0.2, 0.4, 1.0)  # of the training list
 DEVELOPMENT = 0.2  # its last part
 EPOCHS = 10
 MAPPING = "orthogonal mapping"
-ONE_TO_ONE = "one-to-one"
 DEFAULT_RIDGE = "default"
 K = (1, 5, 15)
 PAPER = [  # Table 7: 5,000 pairs, nearest neighbors
@@ -71,14 +70,14 @@ class Setting:
     rotate: bool = True
     epochs: int = EPOCHS
     ridge: str = DEFAULT_RIDGE
-    others: float | None = None  # the strength of pairs of words that are in an earlier pair; as the others by default
+    others: float | None = None  # as of Translations, None for its default
 
     @property
     def model(self) -> str:
         if self.strength is None:
             return MAPPING
         start = "" if self.rotate else ", random start"
-        others = "" if self.others is None else f" {ONE_TO_ONE}, others {self.others:g}"
+        others = "" if self.others is None else f"/{self.others:g}"
         return f"laplex, {self.strength:g}{others}{start}"
 
     def key(self) -> tuple[Any, ...]:
@@ -141,18 +140,6 @@ def read_list(path: Path) -> list[tuple[str, list[str]]]:
 
 def pairs_of(entries: list[tuple[str, list[str]]]) -> list[tuple[str, str]]:
     return [(word, other) for word, others in entries for other in others]
-
-
-def matching(pairs: list[tuple[str, str]]) -> list[bool]:
-    """Whether neither word of a pair is in an earlier pair of a matching: then the pair belongs to it."""
-    taken: tuple[set[str], set[str]] = (set(), set())
-    belongs = []
-    for one, two in pairs:
-        belongs.append(one not in taken[0] and two not in taken[1])
-        if belongs[-1]:
-            taken[0].add(one)
-            taken[1].add(two)
-    return belongs
 
 
 def ids_of(pairs: list[tuple[str, str]], words: dict[str, lx.Vocabulary]) -> Ids:
@@ -237,21 +224,14 @@ class Bench:
         if setting.strength is None:
             fitted, seconds = self._apart(setting)
         else:
-            known, strength = self._known(pairs), setting.strength
-            if setting.others is not None:
-                strength = np.where(matching(known), strength, setting.others)
-            fitted, seconds = self._fit(setting, lx.Translations(known, strength, languages=LANGUAGES))
+            others = {} if setting.others is None else {"others": setting.others}
+            joins = lx.Translations(pairs, setting.strength, languages=LANGUAGES, **others)
+            fitted, seconds = self._fit(setting, joins)
         for by, vectors in readouts(fitted):
             if setting.strength is None:
                 vectors = mapped(vectors, fitted, pairs)
             for row in scores(vectors, lists):
                 yield asdict(setting) | {"model": setting.model, "by": by} | row | {"seconds": round(seconds, 1)}
-
-    def _known(self, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The pairs whose words are both in the vocabularies."""
-        words = {vocabulary.language: vocabulary for vocabulary in self.tokens.vocabularies}
-        it, en = (words[language].words for language in LANGUAGES)
-        return [(it[a], en[b]) for a, b in ids_of(pairs, words).tolist()]
 
     def _apart(self, setting: Setting) -> tuple[lx.Embeddings, float]:
         key = setting.seed, setting.epochs, setting.ridge
@@ -380,7 +360,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pairs", type=int, nargs="+", default=[1000], help="with --ridges: entries of the list")
-    parser.add_argument("--strengths", nargs="+", default=["inf"], help="with --ridges, such as 1e4 inf/1e4")
+    parser.add_argument("--strengths", nargs="+", default=["inf"], help="with --ridges, such as 1e4 inf/inf")
     parser.add_argument("--ridges", nargs="+", help=f"compare all combinations of these numbers, or {DEFAULT_RIDGE}")
     arguments = parser.parse_args()
     every = 10 * arguments.every if arguments.quick else arguments.every

@@ -179,9 +179,9 @@ def test_translations_join_words_and_contexts(two_languages):
 
 
 def test_translations_are_understood_in_either_order(two_languages):
-    straight = lx.Translations([("dog", "cane"), ("cat", "gatto")]).graph(two_languages)
-    turned = lx.Translations([("cane", "dog"), ("gatto", "cat")]).graph(two_languages)
-    named = lx.Translations([("cane", "dog"), ("gatto", "cat")], languages=("it", "en")).graph(two_languages)
+    straight = lx.Translations([("dog", "cane"), ("cat", "gatto")], 1.0).graph(two_languages)
+    turned = lx.Translations([("cane", "dog"), ("gatto", "cat")], 1.0).graph(two_languages)
+    named = lx.Translations([("cane", "dog"), ("gatto", "cat")], 1.0, languages=("it", "en")).graph(two_languages)
     np.testing.assert_array_equal(straight.laplacian().toarray(), turned.laplacian().toarray())
     np.testing.assert_array_equal(straight.laplacian().toarray(), named.laplacian().toarray())
 
@@ -190,6 +190,37 @@ def test_translations_are_looked_up_as_the_vocabulary_is_written(two_languages):
     listed = lx.Translations([("Dog", "Cane"), ("CAT", "Gatto")])
     lower = lx.Translations([("dog", "cane"), ("cat", "gatto")])
     assert edges(listed.graph(two_languages), two_languages) == edges(lower.graph(two_languages), two_languages)
+
+
+def strengths_of(rows, pairs, **options):
+    """The strengths between words, by pair."""
+    found = edges(lx.Translations(pairs, **options).graph(rows), rows)
+    return {(one[0], two[0]): strength for (one, two), strength in found.items() if one[1] == "word"}
+
+
+def test_ties_join_a_word_to_one_translation_and_the_others_are_strong():
+    rows = small.layout([text("growth rise increase dog", lang="en"), text("crescita aumento cane", lang="it")])
+    pairs = [(en, it) for en in ("growth", "rise", "increase") for it in ("crescita", "aumento")] + [("dog", "cane")]
+    found = strengths_of(rows, pairs)
+    tied = [("growth", "crescita"), ("rise", "aumento"), ("dog", "cane")]
+    assert found == {pair: math.inf if pair in tied else 1e4 for pair in pairs}
+    weighted = [(*pair, 3.0 if pair == ("increase", "aumento") else 1.0) for pair in pairs]
+    best = [("growth", "crescita"), ("increase", "aumento"), ("dog", "cane")]
+    assert strengths_of(rows, weighted, others=7.0) == {pair: math.inf if pair in best else 7.0 for pair in pairs}
+    assert set(strengths_of(rows, pairs, others=math.inf).values()) == {math.inf}
+    given = [5.0, *[math.inf] * 6]
+    assert strengths_of(rows, pairs, strength=given)["growth", "crescita"] == 5.0
+    assert strengths_of(rows, pairs, strength=given)["growth", "aumento"] == math.inf
+    weaker = strengths_of(rows, [("growth", "crescita", 2.0), ("growth", "aumento", 0.5)])
+    assert weaker == {("growth", "crescita"): math.inf, ("growth", "aumento"): 5e3}
+
+
+def test_words_of_one_language_that_are_tied_are_counted():
+    rows = small.layout([text("growth rise dog", lang="en"), text("crescita cane", lang="it")])
+    pairs = [("growth", "crescita"), ("rise", "crescita"), ("dog", "cane")]
+    for others, said in ((1e4, ""), (math.inf, "2 words of en share a vector, such as growth = rise")):
+        _, slot = lx.Translations(pairs, others=others).graph(rows).merge_ties()
+        assert rows.tied_words(slot) == said
 
 
 def test_translations_in_the_wrong_order_of_languages_are_refused(two_languages):

@@ -187,7 +187,7 @@ def test_5_infinitely_weak_translations_are_an_orthogonal_mapping(bilingual):
 
     strength = 1e-3
     problem = small.problem(bilingual, lx.Ridge(1.0) + lx.Translations(TRANSLATIONS, strength), likelihood="sgns")
-    edges = lx.Translations(TRANSLATIONS).graph(where)
+    edges = lx.Translations(TRANSLATIONS, 1.0).graph(where)
     ours = [*where.words(0, 0), *where.contexts(0)]
     turn = ortho_group.rvs(4, random_state=1)
     assert value(free, rotated(theta, ours, turn)) == pytest.approx(value(free, theta), rel=1e-12)

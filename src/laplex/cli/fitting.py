@@ -30,7 +30,11 @@ from laplex.runtime.distributed import communicator
 from laplex.text.tokens import Tokens
 
 TranslationsStrength = Annotated[
-    float, Option(help="The strength of the prior that translations have similar vectors; with inf they share one.")
+    float,
+    Option(
+        help="The strength of the prior that translations have similar vectors; with inf, a word and its first "
+        "translation share one."
+    ),
 ]
 Epochs = Annotated[int, Option(help="The number of passes over the text.")]
 Threads = Annotated[int | None, Option(help="The number of threads. Default: all cores.")]

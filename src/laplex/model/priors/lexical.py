@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
@@ -26,6 +27,8 @@ ROLES: dict[str, list[tuple[Role, Role]]] = {
     "context-context": [("context", "context")],
     "translations": [("word", "word"), ("context", "context")],
 }
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 TIMES_AS_MANY = 2  # pairs that the languages of a list know, compared with any others
 
 
@@ -60,6 +63,7 @@ class _OnPairs(Prior):
         strength = np.broadcast_to(np.asarray(self.strength, np.float64), len(pairs))[known]
         weight = pairs.weight[known]
         weight = np.where(np.isinf(strength), np.copysign(np.inf, weight), strength * weight)
+        weight = self._untied(left[known], right[known], weight, pairs.weight[known])
         starts = self._starts(rows, one, two)
         return Graph.of(
             len(rows),
@@ -69,6 +73,10 @@ class _OnPairs(Prior):
             sign=np.tile(np.where(weight < 0, -1, 1), len(starts)),
             directed=self.directed,
         )
+
+    def _untied(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
+        """(P) The strengths of pairs, given by ids and weights, that are not to tie words of one language."""
+        return strength
 
     def _starts(self, rows: Rows, one: int, two: int) -> NDArray[np.int64]:
         """(…, 2) The first rows of two languages that are joined: in every slice, or only once between contexts."""
@@ -137,11 +145,16 @@ class Translations(_OnPairs):
 
     −½ strength Σ_pairs ‖ρ_A,v − ρ_B,w‖² + ‖α_A,v − α_B,w‖²     (paper, "Cross-lingual PELP").
 
+    With infinite strength, the default, a word and a translation share one vector. If a word has several, it shares
+    that of the first, or of weighted pairs that of the largest weight, which no other word of its language shares; the
+    others have a finite strength. Otherwise words of one language would have the same vector, too.
+
     Args:
         source: The pairs, given as for `Pairs`.
-        strength: A number, or a list with one for each pair. With infinite strength, they share one vector.
+        strength: A number, or a list with one for each pair.
         languages: The languages of the first and the second word of a pair. It can be left out: those languages, in
             that order, are taken whose vocabularies know most of the pairs.
+        others: The strength of a pair with a word that an infinite strength has tied already; infinite to tie it too.
 
     Example:
         >>> import laplex as lx
@@ -150,13 +163,15 @@ class Translations(_OnPairs):
     """
 
     source: Any
-    strength: ByEdge = 1.0
+    strength: ByEdge = math.inf
     languages: tuple[str, str] | None = None
+    others: float = 1e4
 
     in_words = "Translations have nearly the same vector ({strength})."
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_strength(self.others)
         if self.source.directed:
             raise InputError(f"{self.source.name} is directed, but translations join both ways: pass an undirected one")
 
@@ -175,7 +190,7 @@ class Translations(_OnPairs):
                 )
             return one, two
         if len(pairs) < 2:
-            raise InputError("translations join two languages, the corpus has one: read each text with its language")
+            raise InputError("translations join two languages, the corpus has 1: read each text with its language")
         np.fill_diagonal(pairs, -1)
         one, two = divmod(int(pairs.argmax()), len(pairs))
         best, pairs[[one, two], [two, one]] = pairs[one, two], -1
@@ -189,8 +204,30 @@ class Translations(_OnPairs):
             )
         return one, two
 
+    def _untied(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
+        tying = np.flatnonzero(np.isposinf(strength))
+        tying = tying[np.argsort(-weight[tying], kind="stable")]
+        seen: tuple[set[int], set[int]] = set(), set()
+        repeated = []
+        for pair, one, two in zip(tying.tolist(), left[tying].tolist(), right[tying].tolist()):
+            if one in seen[0] or two in seen[1]:
+                repeated.append(pair)
+            else:
+                seen[0].add(one)
+                seen[1].add(two)
+        strength[repeated] = self.others * weight[repeated]
+        return strength
+
     def __repr__(self) -> str:
-        return f"Translations({self.source.name}, {shown(self.strength)})"
+        others = "" if self.others == type(self).others else f", others={self.others}"
+        return f"Translations({self.source.name}, {shown(self.strength)}{others})"
+
+    @classmethod
+    def sentence(cls, described: Mapping[str, Any]) -> str | None:
+        said = super().sentence(described)
+        if described.get("strength") != "inf" or described.get("others", "inf") == "inf":
+            return said
+        return f"{said} Of several translations only one is; the others have strength {described['others']:g}."
 
 
 @dataclass(frozen=True)
