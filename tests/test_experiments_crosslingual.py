@@ -55,8 +55,8 @@ def results(parliament, tmp_path_factory):
     return out
 
 
-def run(data, out):
-    command = [sys.executable, SCRIPT, "--data", data, "--out", out, "--quick", "--threads", "1"]
+def run(data, out, *options):
+    command = [sys.executable, SCRIPT, "--data", data, "--out", out, "--quick", "--threads", "1", *options]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -101,6 +101,32 @@ def test_a_second_run_goes_on_from_the_scores_of_the_first(parliament, results):
     said = run(parliament, results)
     assert "of 7:" not in said
     pd.testing.assert_frame_equal(pd.read_csv(results / "scores.csv"), before)
+
+
+def test_ridges_are_chosen_on_the_development_list(parliament, tmp_path):
+    run(
+        parliament,
+        tmp_path,
+        "--seeds",
+        "1",
+        "--pairs",
+        "70",
+        "--ridges",
+        "default",
+        "10",
+        "--strengths",
+        "inf",
+        "inf/inf",
+    )
+    frame = pd.read_csv(tmp_path / "scores.csv")
+    assert set(frame["model"]) == {"orthogonal mapping", "laplex, inf", "laplex, inf/inf"}
+    csls = frame[(frame["method"] == "csls") & (frame["list"] == "development")]
+    means = csls.groupby(["by", "model", "ridge"])["P@5"].mean()
+    chosen = pd.read_csv(tmp_path / "chosen.csv").set_index(["by", "model", "ridge"])
+    assert len(chosen) == 4  # two readouts, a mapping and a joint model
+    for (by, model, ridge), _ in chosen.iterrows():
+        rivals = means[by].drop("orthogonal mapping") if model.startswith("laplex") else means[by]["orthogonal mapping"]
+        assert means[by, model, ridge] == rivals.max()
 
 
 def test_scores_are_those_of_the_package():
