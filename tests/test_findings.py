@@ -282,7 +282,7 @@ def test_function_words_are_left_out_unless_they_are_asked_for(fitted):
     found, whole = ask(fitted), ask(fitted, exclude=())
     assert set(whole["word"]) - set(found["word"]) == {"the", "of"}
     assert set(ask(fitted, words=["the", "w6"])["word"]) == {"the", "w6"}
-    assert set(whole["word"]) - set(ask(fitted, exclude=["w6", "w7"])["word"]) == {"w6", "w7"}
+    assert set(whole["word"]) - set(ask(fitted, exclude=["W6", "w7", "unheard"])["word"]) == {"w6", "w7"}
     others = whole[~whole["word"].isin(["the", "of"])].set_index("word")["p"]
     assert found.set_index("word")["p"].sort_index().equals(others.sort_index())
     contexts = ", ".join(found["context"] + ", " + found["context_against"]).split(", ")

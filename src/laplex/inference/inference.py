@@ -395,12 +395,12 @@ class Inference(CosineQuestions):
 
     def excluded(self) -> frozenset[str]:
         """The words that tables leave out; those of English if the language has no name, none if there is no list."""
+        vocabulary = self.fitted.rows.vocabularies[self.fitted.language(self.language)]
         if self.exclude is not None:
-            return frozenset(self.exclude)
-        language = self.fitted.language(self.language)
-        vocabulary = self.fitted.rows.vocabularies[language]
+            ids = vocabulary.ids(list(self.exclude))
+            return frozenset(vocabulary.words[i] for i in ids[ids >= 0])
         try:
-            words = stop_words(self.fitted.languages[language] or "en")
+            words = stop_words(vocabulary.language or "en")
         except InputError:
             return frozenset()
         tagged = (form for word in words for form in vocabulary.tagged(word))
