@@ -230,6 +230,25 @@ def test_a_mapping_answers_questions_and_can_be_saved(tmp_path):
     assert loaded.count("it3", language="it") == 1
 
 
+def test_lists_of_which_few_words_are_known_are_said(capsys):
+    source, target = italian(normal(0, 60, 5)), english(normal(1, 60, 5))
+    unknown = [(f"Cane{k}", f"Dog{k}") for k in range(7)]
+    said = "have both words in the vocabulary{}; not in it are Cane0, Dog0, Cane1, Dog1, Cane2, Dog2 and 8 more"
+    capitals = [(one.upper(), two.title()) for one, two in pairs(6)]
+    baselines.orthogonal_mapping(source, target, [(two, one) for one, two in unknown + capitals])
+    assert (
+        "6 of 13 pairs of the list of pairs "
+        + said.format(" (en – it)").replace(
+            "Cane0, Dog0, Cane1, Dog1, Cane2, Dog2", "Dog0, Cane0, Dog1, Cane1, Dog2, Cane2"
+        )
+        in capsys.readouterr().err
+    )
+    baselines.retrofit(source, [("IT1", "it2"), *unknown], quiet=False)
+    assert "1 of 8 pairs of the list of pairs " + said.format("") in capsys.readouterr().err
+    baselines.orthogonal_mapping(source, target, unknown[:6] + capitals)
+    assert "pairs" not in capsys.readouterr().err
+
+
 def test_what_cannot_be_mapped_says_why(write):
     source, target = italian(normal(0, 60, 5)), english(normal(1, 60, 5))
     for method in (baselines.orthogonal_mapping, baselines.linear_mapping):

@@ -131,6 +131,18 @@ def test_models_side_by_side_and_slices_of_some():
         translation({"parties": parties}, PAIRS, source="en", target="it")
 
 
+def test_lists_of_which_few_words_are_known_are_said(capsys):
+    asked = {"source": "en", "target": "it", "method": "nearest"}
+    unknown = [("Haus", f"Casa{i}") for i in range(81)]
+    frame = translation(vectors(), PAIRS + unknown, **asked)
+    assert frame["words"][0] == 80
+    said = "80 of 161 pairs of the list of pairs have both words in the vocabulary (en – it); not in it are Haus, Casa0"
+    assert said in capsys.readouterr().err
+    translation(vectors(), PAIRS + unknown[:80], **asked)
+    translation(vectors(), PAIRS + unknown, **asked, quiet=True)
+    assert "pairs" not in capsys.readouterr().err
+
+
 def test_the_lower_case_of_a_language_is_its_own():
     names = [*ITALIAN[:-1], "Roma"]
     model = lx.Embeddings.of(vocabularies(italian=names), matrices(0.1))

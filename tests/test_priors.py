@@ -248,6 +248,13 @@ def test_pairs_that_few_words_of_are_known_name_some_unknown_words(two_languages
     assert known.coverage(two_languages, known.graph(two_languages)).endswith("(en – it)")
 
 
+def test_nodes_of_graphs_are_looked_up_as_the_vocabulary_is_written():
+    rows = small.layout([text("dog cat")])
+    graph = lx.Graph.of(4, [0, 1, 0], [1, 2, 3], names=["Dog", ("CAT", "context"), 7, "dog"])
+    found = edges(lx.Edges(graph).graph(rows), rows)
+    assert list(found) == [(("dog", "word", ()), ("cat", "context", ()))]
+
+
 def test_strengths_of_words_are_looked_up_as_the_vocabulary_is_written(two_languages):
     strengths = lx.Ridge({"Dog": 3.0, "cane": 2.0, "unheard": 9.0})
     with pytest.raises(lx.InputError, match="none of the 1 words"):

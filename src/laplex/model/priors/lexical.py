@@ -333,6 +333,7 @@ class Edges(Prior):
         once = np.arange(len(rows.slices)) == 0
         in_all_slices = (many[source.first] | many[source.second])[:, None]
         used = (known[source.first] & known[source.second])[:, None] & (in_all_slices | once)
+        used &= table[source.first] != table[source.second]  # such as "March" and "march", if the text is lower case
         edge = np.nonzero(used)[0]
         diagonal = np.zeros(len(rows))
         entered = known[:, None] & (many[:, None] | once)
