@@ -63,7 +63,7 @@ class _OnPairs(Prior):
         strength = np.broadcast_to(np.asarray(self.strength, np.float64), len(pairs))[known]
         weight = pairs.weight[known]
         weight = np.where(np.isinf(strength), np.copysign(np.inf, weight), strength * weight)
-        weight = self._untied(left[known], right[known], weight, pairs.weight[known])
+        weight = self._tied_once(left[known], right[known], weight, pairs.weight[known])
         starts = self._starts(rows, one, two)
         return Graph.of(
             len(rows),
@@ -74,8 +74,8 @@ class _OnPairs(Prior):
             directed=self.directed,
         )
 
-    def _untied(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
-        """(P) The strengths of pairs, given by ids and weights, that are not to tie words of one language."""
+    def _tied_once(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
+        """(P) The strengths of pairs, given by ids and weights, of which infinite ones may tie a word to one other only."""
         return strength
 
     def _starts(self, rows: Rows, one: int, two: int) -> NDArray[np.int64]:
@@ -204,7 +204,7 @@ class Translations(_OnPairs):
             )
         return one, two
 
-    def _untied(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
+    def _tied_once(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
         tying = np.flatnonzero(np.isposinf(strength))
         tying = tying[np.argsort(-weight[tying], kind="stable")]
         seen: tuple[set[int], set[int]] = set(), set()
