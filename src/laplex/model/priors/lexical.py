@@ -75,7 +75,7 @@ class _OnPairs(Prior):
         )
 
     def _tied_once(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
-        """(P) The strengths of pairs, given by ids and weights, of which infinite ones may tie a word to one other only."""
+        """(P) The strengths of pairs, after a subclass has lowered those that would tie a word once more."""
         return strength
 
     def _starts(self, rows: Rows, one: int, two: int) -> NDArray[np.int64]:
