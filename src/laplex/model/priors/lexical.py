@@ -205,7 +205,7 @@ class Translations(_OnPairs):
         return one, two
 
     def _tied_once(self, left: Ints, right: Ints, strength: Floats, weight: Floats) -> Floats:
-        tying = np.flatnonzero(np.isposinf(strength))
+        tying = np.flatnonzero(np.isposinf(strength) & np.isfinite(self.others))
         tying = tying[np.argsort(-weight[tying], kind="stable")]
         seen: tuple[set[int], set[int]] = set(), set()
         repeated = []
