@@ -249,7 +249,7 @@ def ridge_of_text(tokens: int) -> float:
     vectors of words with tens of occurrences then fit noise: similarities, analogies and translations are worse.
     benchmarks/RESULTS.md has the trials.
     """
-    return min(max(10.0 * (tokens / 300_000) ** 0.35, 10.0), 30.0)
+    return float(min(max(10.0 * (tokens / 300_000) ** 0.35, 10.0), 30.0))
 
 
 @dataclass(frozen=True)
