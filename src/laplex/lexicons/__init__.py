@@ -1,9 +1,10 @@
 """Pairs of words that belong together: read from files, frames and graphs, or made from dictionary definitions."""
 
-from laplex.lexicons.dictionaries import Definitions, definitions, stop_words
+from laplex.lexicons.dictionaries import Definitions, definitions
 from laplex.lexicons.pairs import antonyms, paraphrases, read_pairs, synonyms, translations
 from laplex.lexicons.spellings import variants
 from laplex.lexicons.wordpairs import WordPairs
+from laplex.text.stop_words import stop_words
 
 __all__ = [
     "Definitions",

@@ -26,11 +26,11 @@ from laplex.lexicons.wordpairs import WordPairs
 from laplex.runtime.display import bar
 from laplex.text import formats
 from laplex.text.sources import Files, Frame, Source
+from laplex.text.stop_words import stop_words
 from laplex.text.tokenizer import Rule, Tokenizer
 
 COLUMNS = ("word", "definition")
 ROWS_PER_BATCH = 8192  # definitions that are tokenized at once
-STOP_WORDS = Path(__file__).parent / "data" / "stop-words"  # a file for each language
 _SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
 
@@ -129,30 +129,6 @@ def definitions(
         several=len(unique) - single,
         repeated=len(rows) - len(unique),
     )
-
-
-def stop_words(language: str) -> frozenset[str]:
-    """Function words of a language, and words that dictionaries use of other words ("see", "especially").
-
-    Contractions are there whole ("don't") and in the pieces that the tokenizer "paper" makes of them ("don", "t").
-
-    Args:
-        language: de, en, es, fr, it, nl or pt.
-
-    Returns:
-        The stop words.
-
-    Example:
-        >>> "the" in stop_words("en"), "dog" in stop_words("en")
-        (True, False)
-    """
-    files = {path.stem: path for path in sorted(STOP_WORDS.glob("*.txt"))}
-    if language not in files:
-        raise InputError(
-            f'there are no stop words for language="{language}", only for {quote(files)}: give a list of them by '
-            "stop_words=, an empty one for none"
-        )
-    return frozenset(files[language].read_text(encoding="utf-8").split())
 
 
 def _ignored_words(language: str, words: str | os.PathLike[str] | Iterable[str] | None) -> frozenset[str]:
