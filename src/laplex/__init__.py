@@ -26,6 +26,7 @@ from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, 
 from laplex.reports import report
 from laplex.text import word2vec
 from laplex.text.corpus import Corpus, demo, read
+from laplex.text.phrases import Phrases
 from laplex.text.tokens import Tokens
 from laplex.text.vocabulary import Vocabulary
 
@@ -44,6 +45,7 @@ __all__ = [
     "LaplexError",
     "Model",
     "Pairs",
+    "Phrases",
     "Prior",
     "Ridge",
     "StorageError",

@@ -28,7 +28,7 @@ from laplex.runtime import storage
 from laplex.runtime.display import card
 from laplex.text import word2vec
 from laplex.text.tokens import Slices
-from laplex.text.vocabulary import Vocabulary
+from laplex.text.vocabulary import Vocabulary, pack_phrases, unpack_phrases
 
 EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype
 KIND = "embeddings"  # that manifests of saved models have
@@ -181,6 +181,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
             arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(vocabulary.words)
             arrays[f"counts/{i}"] = counts
+            arrays |= pack_phrases([*vocabulary.phrases.values()], i) if vocabulary.phrases else {}
         settings = {
             "languages": self.languages,
             "columns": list(slices.columns),
@@ -250,7 +251,7 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         for i, language in enumerate(_names(settings, "languages")):
             words = storage.unpack(arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"])
             counts.append(_checked(arrays[f"counts/{i}"], "iu", (len(slices), len(words))))
-            vocabularies.append(Vocabulary(words, counts[i].sum(0), language))
+            vocabularies.append(Vocabulary(words, counts[i].sum(0), language, unpack_phrases(arrays, i)))
         rows = Rows(vocabularies, slices)
         theta, slot = arrays["theta"], _checked(arrays["slot"], "i", (len(rows),))
         if theta.ndim != 2 or theta.dtype != np.float32 or not _within(slot, -1, len(theta)):

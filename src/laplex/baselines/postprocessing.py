@@ -55,7 +55,7 @@ def only(embeddings: Embeddings, language: str | None = None, *, at: Mapping[str
     """
     index, number = embeddings.language(language), embeddings.slice(at)
     known = embeddings.rows.vocabularies[index]
-    vocabulary = Vocabulary(known.words, embeddings.counts[index][number], known.language)
+    vocabulary = Vocabulary(known.words, embeddings.counts[index][number], known.language, known.phrases.values())
     contexts = contexts_of(embeddings)[index : index + 1]
     spread, vectors = None, [embeddings.block(index, number)]
     if embeddings.spread is not None:

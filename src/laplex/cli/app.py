@@ -28,6 +28,7 @@ Csv = Annotated[Path | None, Option("--csv", help="Also write the table to this 
 Plot = Annotated[Path | None, Option("--plot", help="Also draw a chart: a .pdf, .svg, .png or .html file.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result, but no progress or messages.")]
 
+OPTIONAL_VALUES = {"--phrases": "auto"}  # what an option means without a value
 _CONTROL_CHARACTERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
 
@@ -43,6 +44,16 @@ class _Commands(typer.core.TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise _InterruptedError from interrupt
+
+
+class _Command(typer.core.TyperCommand):
+    """Lets options of OPTIONAL_VALUES stand without a value, for which Typer has no way."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        following = [*args[1:], "--"]
+        values = {i: OPTIONAL_VALUES[arg] for i, arg in enumerate(args) if arg in OPTIONAL_VALUES}
+        bare = {i: value for i, value in values.items() if following[i].startswith("-")}
+        return super().parse_args(ctx, [f"{arg}={bare[i]}" if i in bare else arg for i, arg in enumerate(args)])
 
 
 app = typer.Typer(
@@ -73,7 +84,7 @@ def command(
             both = first | dict(signature(shared, eval_str=True).parameters) | own
             options = [option for option in both.values() if get_origin(option.annotation) is Annotated]
             function.__signature__ = Signature([option.replace(kind=option.KEYWORD_ONLY) for option in options])
-        return app.command(epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)(function)
+        return app.command(cls=_Command, epilog=f"Example: [bold]{example}[/bold]", context_settings=settings)(function)
 
     return register
 

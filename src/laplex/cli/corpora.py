@@ -17,6 +17,7 @@ from laplex.errors import StorageError
 from laplex.fitting.provenance import call_of, command_of, part_of
 from laplex.runtime import storage
 from laplex.text.periods import in_order
+from laplex.text.phrases import phrases_in_words
 from laplex.text.summary import Summary
 from laplex.text.tokens import cache_folder
 
@@ -34,6 +35,15 @@ Tokenizer = Annotated[
     ),
 ]
 Tags = Annotated[bool, Option("--tags", help="Add the part of speech to each word, as in attack_NOUN; with spaCy.")]
+PhraseOptions = Annotated[
+    list[str] | None,
+    Option(
+        "--phrases",
+        metavar="[FILE]",
+        help="Make phrases words, such as human_rights: those found in the text, or with a file those that it lists, "
+        "one per line. Repeat it for both.",
+    ),
+]
 Documents = Annotated[
     Literal["lines", "files"], Option(help="Whether each line or each file of plain text is a document.")
 ]
@@ -45,6 +55,7 @@ Number = Annotated[
     Option(help="A column of numbers, such as the age; what is no number is missing; may be repeated."),
 ]
 VALUES_SHOWN_PER_COLUMN = 6
+PHRASES_SHOWN = 20
 
 
 @command("laplex info speeches.csv --text speech")
@@ -61,6 +72,7 @@ def info(
     language_column: LanguageColumn = None,
     tokenizer: Tokenizer = None,
     tags: Tags = False,
+    phrases: PhraseOptions = None,
     documents: Documents = "lines",
     encoding: Encoding = "utf-8",
     quiet: Quiet = False,
@@ -78,10 +90,32 @@ def info(
         language_column=language_column,
         tokenizer=tokenizer,
         tags=tags,
+        phrases=phrases_of(phrases) or False,
         documents=documents,
         encoding=encoding,
     )
     show_summary(corpus.summary(quiet=quiet))
+    if phrases:
+        _show_phrases(lx.Tokens.of(corpus, originals=False, quiet=True))
+
+
+def phrases_of(options: list[str] | None) -> lx.Phrases | None:
+    """The settings that values of `--phrases` stand for: files, and "auto" for those in the text."""
+    files = [option for option in options or [] if option != "auto"]
+    listed = [phrase for file in files for phrase in lx.Phrases(Path(file), find=False).listed]
+    return lx.Phrases(listed, find="auto" in (options or [])) if options else None
+
+
+def _show_phrases(tokens: lx.Tokens) -> None:
+    """Print what became of the phrases of a corpus, and the most frequent ones."""
+    for line in phrases_in_words(tokens.settings["phrases"], tokens.vocabularies):
+        show(line)
+    table = Table("phrase", "occurs")
+    for vocabulary in tokens.vocabularies:
+        for name in [*vocabulary.phrases][:PHRASES_SHOWN]:
+            table.add_row(escape(name), f"{vocabulary.counts[vocabulary[name]]:,}")
+    if table.row_count:
+        show(table)
 
 
 @command("laplex cache --clear")
@@ -172,6 +206,7 @@ def show_model(folder: str) -> None:
         "text hash": tokens.get("digest"),
         "tokens": f"{place}{'' if storage.exists(str(place)) else ' (no longer there)'}" if place else None,
         "vocabulary": {name: tokens[name] for name in ("min_count", "max_words", "keep") if tokens.get(name)},
+        "phrases": _number_of_phrases(fitted),
         "vectors": f"hash {storage.load(folder).digest}",
         "versions": settings.get("versions"),
     }
@@ -179,6 +214,13 @@ def show_model(folder: str) -> None:
     for name, value in lines.items():
         if description := _join(value):
             show(f"{name:<{width}}  {description}")
+
+
+def _number_of_phrases(fitted: lx.Embeddings) -> str:
+    """The number of phrases in the vocabularies of a model, and how they were chosen; empty without phrases."""
+    number = sum(len(vocabulary.phrases) for vocabulary in fitted.rows.vocabularies)
+    sought = part_of(part_of(fitted.settings, "tokens"), "phrases").get("sought", "")
+    return f"{number:,}{f', by {sought}' if sought else ''}" if number or sought else ""
 
 
 def _join(values: Any) -> str:

@@ -17,9 +17,11 @@ from laplex.cli.corpora import (
     Missing,
     Number,
     Tags,
+    PhraseOptions,
     TextColumn,
     Tokenizer,
     Unit,
+    phrases_of,
     show_summary,
 )
 from laplex.errors import InputError
@@ -105,6 +107,7 @@ def model_and_tokens(
     keep: Annotated[list[str] | None, Option(help="A word to keep even if it is rare; may be repeated.")] = None,
     tokenizer: Tokenizer = None,
     tags: Tags = False,
+    phrases: PhraseOptions = None,
     originals: Annotated[
         bool, Option(help="Keep a compressed copy of the text, with which passages are shown as they were written.")
     ] = True,
@@ -134,7 +137,7 @@ def model_and_tokens(
     vary = [*groups, *(["period"] if time else []), *(f"{name}_bin" for name in numbers)]
     model = lx.Model(vary, prior, **{name: options[name] for name in MODEL_OPTIONS})
     metadata = [*(group or []), *(column or []), *([time] if time else [])]
-    read_options = {name: options[name] for name in READ_OPTIONS}
+    read_options = {name: options[name] for name in READ_OPTIONS} | {"phrases": phrases_of(phrases) or False}
     corpus = lx.read(file, metadata=metadata, numbers=[*(number or []), *numbers], **read_options)
     if time:
         corpus = corpus.periods(time, every=every)

@@ -5,7 +5,6 @@ Commands that test how words differ are in `inference.py`.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -98,7 +97,8 @@ def association(
 ) -> None:
     """Show how much more one set of words is associated with an attribute than another set is (WEAT)."""
     inference = lx.load(model).inference(**inference_options(**shared))
-    sets = [tuple(re.split(r"[,;\s]+", some.strip()) for some in both) for both in (targets, attributes)]
+    words_in = _vocabulary(inference.fitted, inference.language).words_in
+    sets = [tuple(map(words_in, both)) for both in (targets, attributes)]
     frame = inference.association(*sets, across=across, given=given, at=only_columns(slice))
     answer(frame, csv, plot, lx.plots.bars)
 
@@ -273,6 +273,10 @@ def report(
     """Write a report on a model as one HTML file, which can be sent, opened and printed."""
     fitted = lx.load(model)
     title = title or model.resolve().stem
-    chosen = [word for part in words or [] for word in re.split(r"[,;\s]+", part) if word] or None
+    chosen = [word for part in words or [] for word in _vocabulary(fitted, language).words_in(part)] or None
     lx.report(fitted, out, title=title, words=chosen, column=column, unit=unit, language=language, quiet=quiet)
     show(f"report written to {out}")
+
+
+def _vocabulary(fitted: lx.Embeddings, language: str | None) -> lx.Vocabulary:
+    return fitted.rows.vocabularies[fitted.language(language)]

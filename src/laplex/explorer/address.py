@@ -6,7 +6,6 @@ ones are offered while the reader types.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,16 +75,21 @@ def language_box(fitted: Embeddings, label: str = "Language") -> str | None:
 
 
 def word_box(fitted: Embeddings, language: str | None, key: str = "word", default: str | None = None) -> str:
-    """A word of the vocabulary, also one in another case; raises UnknownWordError for others."""
+    """A word of the vocabulary, written as `Vocabulary.find` allows; raises UnknownWordError for others."""
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
     offered = vocabulary.words[:OFFERED_WORDS]
     default = default or loading.first_words(fitted, language=language)[0]
     typed = {"accept_new_options": True, "filter_mode": "prefix", "placeholder": "Type a word"}
     index = offered.index(default) if default in offered else 0
     word = (select("Word", offered, key, index, WORD_BOX_WIDTH, **typed) or default).strip()
-    known = vocabulary.find(word)
-    if known is not None:
-        return vocabulary.words[known]
+    return _known(word, vocabulary, key)
+
+
+def _known(word: str, vocabulary: Vocabulary, key: str) -> str:
+    """A word as the vocabulary spells it."""
+    for spelling in (word, word.casefold()):
+        if (index := vocabulary.find(spelling)) is not None:
+            return vocabulary.words[index]
     raise UnknownWordError(word, vocabulary, key)
 
 
@@ -135,7 +139,7 @@ def pole_boxes(fitted: Embeddings, language: str | None) -> tuple[list[str], lis
         st.text_input(label, default, key=key, bind="query-params", help=help, width=BOX_WIDTH)
         for label, default, key in zip(("One pole", "The other"), defaults, ("plus", "minus"))
     ]
-    first, second = ([word for word in re.split(r"[,;\s]+", text or "") if word] for text in texts)
+    first, second = (vocabulary.words_in(text or "") for text in texts)
     return first, second
 
 
@@ -169,6 +173,4 @@ def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], 
     if not word:
         return None
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
-    if word not in vocabulary:
-        raise UnknownWordError(str(word), vocabulary, key)
-    return str(word)
+    return _known(str(word).strip(), vocabulary, key)

@@ -144,13 +144,21 @@ class Vectors:
         return vector
 
     @explain_keywords
-    def count(self, word: str, language: str | None = None, *, at: Mapping[str, Any] | None = None) -> int:
+    def count(
+        self,
+        word: str,
+        language: str | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        within_phrases: bool = False,
+    ) -> int:
         """How often a word occurs.
 
         Args:
             word: The word.
             language: Its language, if there are several.
             at: Values of columns that vectors vary by; of those not given, all values count.
+            within_phrases: Also count the word within phrases: "rights" in human_rights.
 
         Returns:
             The number of occurrences.
@@ -159,7 +167,9 @@ class Vectors:
             fitted.count("tax", at={"party": "D"})
         """
         index = self.language(language)
-        return int(self.counts[index][self.chosen(at), self.id(word, index)].sum())
+        containing = self.rows.vocabularies[index].containing(word) if within_phrases and isinstance(word, str) else ()
+        ids = containing if len(containing) else [self.id(word, index)]
+        return int(self.counts[index][self.chosen(at)][:, ids].sum())
 
     def language(self, name: str | None) -> int:
         """The number of a language, as in `Rows`."""

@@ -7,6 +7,7 @@ text (a string or a list of words), their language and their metadata as strings
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from laplex.text.formats import series_of
 from laplex.text.missing import MissingMetadata
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
+from laplex.text.phrases import Phrases
 from laplex.text.sources import DocumentBatch, source_of
 from laplex.text.steps import ROW, Assigned, Step, Where
 from laplex.text.summary import MAX_VALUES_SHOWN, Summary
@@ -51,6 +53,7 @@ def read(
     tokenizer: Rule = None,
     lowercase: bool = True,
     tags: bool = False,
+    phrases: bool | str | os.PathLike[str] | Iterable[str | tuple[str, ...]] | Phrases = False,
     missing: Literal["error", "drop"] = "error",
     encoding: str = "utf-8",
     documents: Literal["lines", "files"] = "lines",
@@ -76,6 +79,9 @@ def read(
             scripts without spaces before: give lists.
         lowercase: Make all words lower case.
         tags: Add the part of speech to each word, as in attack_NOUN; with spaCy only.
+        phrases: Make phrases words, such as human_rights: True for those that are found in the text, a list of them, a
+            file with one per line, or `lx.Phrases` for both and for thresholds. Wherever a word is asked for, a phrase
+            may be written with spaces or hyphens, too.
         missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
         encoding: The encoding of text files.
         documents: Whether plain text holds a document in each of its "lines" or "files".
@@ -105,7 +111,9 @@ def read(
     words = Tokenizer(tokenizer, lowercase, tags)
     columns = tuple(dict.fromkeys([*metadata, *([] if unit is None else [unit]), *numbers]))
     drop, numeric = missing == "drop", tuple(sorted(set(numbers)))
-    part = CorpusPart(opened, text, columns, language, language_column, words, drop, unit, numeric)
+    part = CorpusPart(
+        *(opened, text, columns, language, language_column, words, drop, unit, numeric), phrases=Phrases.of(phrases)
+    )
     if any("\0" in name for name in part.source_columns):
         raise InputError(f"{opened.name} has a column with a NUL character in its name: rename it")
     unknown = [name for name in part.source_columns if name not in opened.columns]
@@ -170,6 +178,11 @@ class Corpus:
         return self.parts[0].unit
 
     @property
+    def phrases(self) -> Phrases | None:
+        """Which phrases are words, if `read` was told."""
+        return self.parts[0].phrases
+
+    @property
     def identity(self) -> str:
         """A string that is equal for corpora with the same documents. Files are compared by name, size and time."""
         return json.dumps([part.identity for part in self.parts])
@@ -183,6 +196,11 @@ class Corpus:
         if self.unit != other.unit:
             units = " and ".join(f'"{unit}"' if unit else "none" for unit in (self.unit, other.unit))
             raise InputError(f"the corpora have different units, {units}: read both with the same unit=")
+        if self.phrases != other.phrases:
+            raise InputError(
+                "the corpora have different phrases: read both with the same phrases=, which may be a list of phrases "
+                "of several languages"
+            )
         return Corpus(parts)
 
     def where(self, **values: Any) -> Corpus:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -30,14 +30,20 @@ from laplex.text.corpus import Corpus
 from laplex.text.originals import Blocks, OriginalsWriter, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
+from laplex.text.phrases import words_of_phrases
 from laplex.text.sources import DocumentBatch
 from laplex.text.tokenizer import LISTS, Tokenizer
+from laplex.text.vocabulary import pack_phrases
+
+if TYPE_CHECKING:
+    from laplex.text.joining import Joiner
 
 Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
 Lengths = NDArray[np.int64]  # of documents
 _Matched = tuple[pl.Series, Lengths, Blocks | None]
 LAYOUT_VERSION = 2  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_PER_SPAN = 1_000_000
+TOKENS_IN_CACHE = 1 << 18  # of a processor, with what is computed of them
 
 
 def cache_key(corpus: Corpus, settings: dict[str, Any]) -> str:
@@ -46,11 +52,11 @@ def cache_key(corpus: Corpus, settings: dict[str, Any]) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def spans(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of documents of about TOKENS_PER_SPAN tokens, as (first, last + 1)."""
+def spans(offsets: NDArray[np.int64], tokens: int = TOKENS_PER_SPAN) -> Iterator[tuple[int, int]]:
+    """Ranges of documents of about this number of tokens, as (first, last + 1)."""
     first, end = 0, len(offsets) - 1
     while first < end:
-        last = int(np.searchsorted(offsets, offsets[first] + TOKENS_PER_SPAN))
+        last = int(np.searchsorted(offsets, offsets[first] + tokens))
         last = min(max(last, first + 1), end)
         yield first, last
         first = last
@@ -245,9 +251,8 @@ class _CorpusReader:
         index[numbers] = [place[value] for value in here]
         return values, index[self._values[column].to_physical().to_numpy()]
 
-    def word_counts(self, words: pl.DataFrame, language: str) -> pl.DataFrame:
+    def word_counts(self, words: pl.DataFrame, counts: NDArray[np.int64]) -> pl.DataFrame:
         """word, count: those of `words` that a language has and how often they occur, in all ranks."""
-        counts = self.counts[language]
         words = words.filter(pl.col("number") < len(counts))
         counted = words.select("word", pl.Series("count", counts[words["number"].to_numpy()], pl.Int64))
         if communicator().size == 1:
@@ -275,7 +280,7 @@ def build(
             reader.check_text()
             if writer is not None:
                 writer.save(folder_of(folder))
-            _write(settings, folder, reader)
+            _write(settings, folder, reader, threads)
     except OSError as error:
         raise StorageError(
             f'cannot write the tokens to "{folder.parent}": {error.strerror or error}. '
@@ -283,22 +288,70 @@ def build(
         ) from error
 
 
-def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> None:
-    """Choose the vocabularies, turn word numbers into ids and save everything."""
+def _joiner(
+    reader: _CorpusReader,
+    words: pl.DataFrame,
+    offsets: NDArray[np.int64],
+    languages: NDArray[np.int32],
+    threads: int,
+) -> Joiner | None:
+    """What joins the phrases of a text; None if it is read without phrases."""
+    phrases = reader.corpus.phrases
+    if phrases is None:
+        return None
+    from laplex.text.collocations import Text  # which import Numba
+    from laplex.text.joining import Joiner
+
+    if phrases.find and communicator().size > 1:
+        raise InputError(
+            "phrases are found in one process: find them there (lx.Tokens.of(corpus).vocabularies[0].phrases) and give "
+            "the list to all as phrases="
+        )
+    reader.file.flush()
+    numbers = np.memmap(reader.file, np.int32, "r+")
+    text = Text(numbers, offsets, np.zeros(len(languages), np.bool_), list(spans(offsets, TOKENS_IN_CACHE)), threads)
+    tokenizers = {part.tokenizer.identity: part.tokenizer for part in reader.corpus.parts}
+    lists = any(kind["rule"] == LISTS for kind in reader.tokenizers)
+    listed = words_of_phrases(phrases.listed, tokenizers.values(), lists=lists)
+    return Joiner(phrases, text, languages, words, listed)
+
+
+def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader, threads: int) -> None:
+    """Choose the vocabularies, join phrases, turn word numbers into ids and save everything."""
     languages, language_of = reader.codes(LANGUAGE)
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(reader.lengths))])
     words = pl.concat(reader.words)
+    joiner = _joiner(reader, words, offsets, language_of, threads)
     arrays: dict[str, NDArray[Any] | storage.Stream] = {"languages": language_of}
-    ids = np.full((len(languages), max(map(len, reader.counts.values()))), -1, np.int32)
+    vocabularies = []
+
+    def counted(counts: NDArray[np.int64]) -> pl.DataFrame:
+        return reader.word_counts(joiner.words if joiner else words, counts)
+
     for i, language in enumerate(languages):
-        chosen = _choose(reader.word_counts(words, language), language, **settings)
-        numbered = words.join(chosen.with_row_index("id"), on="word")
-        ids[i, numbered["number"].to_numpy()] = numbered["id"].to_numpy()
+
+        def choose(counts: NDArray[np.int64], language: str = language) -> pl.DataFrame:
+            reader.counts[language] = counts
+            return _choose(counted(counts), **settings)
+
+        if joiner is None:
+            chosen = choose(reader.counts[language])
+        else:
+            chosen, phrases = joiner.join(i, language, reader.counts[language], choose)
+            arrays |= pack_phrases(phrases, i)
+        _check_words(chosen, counted(reader.counts[language]), language, settings["min_count"])
+        vocabularies.append(chosen.with_row_index("id"))
         arrays[f"counts/{i}"] = chosen["count"].to_numpy()
         arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"] = storage.pack(chosen["word"].to_list())
+    words = joiner.words if joiner else words
+    # the last column is that of words within phrases, whose number is −1
+    ids = np.full((len(languages), int(words["number"].max()) + 2), -1, np.int32)  # type: ignore[arg-type]
+    for i, chosen in enumerate(vocabularies):
+        numbered = words.join(chosen, on="word")
+        ids[i, numbered["number"].to_numpy()] = numbered["id"].to_numpy()
     for name in reader.corpus.columns:
         values, arrays[f"codes/{name}"] = reader.codes(name)
         arrays[f"values/{name}/text"], arrays[f"values/{name}/starts"] = storage.pack(values)
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(reader.lengths))])
     ends = [np.zeros(1, np.int64)]  # of the documents, counting the words in the vocabulary only
     for first, last, span in _as_ids(reader.file, offsets, language_of, ids):
         within = np.concatenate([[0], np.cumsum(span >= 0)])
@@ -314,9 +367,11 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader) -> Non
         "tokenizers": reader.tokenizers,
         "numbers": list(reader.corpus.numbers),
         **{name: _sources(reader.corpus, kind) for name, kind in (("periods", Periods), ("bins", Bins))},
-        "tokens_read": reader.tokens,
+        "tokens_read": reader.tokens - (joiner.removed if joiner else 0),
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }
+    if joiner is not None:
+        described["phrases"] = joiner.facts()
     storage.save(folder, "tokens", described, arrays)
 
 
@@ -325,23 +380,24 @@ def _sources(corpus: Corpus, kind: type[Periods | Bins]) -> dict[str, str]:
     return {step.name: step.column for step in corpus.parts[0].steps if isinstance(step, kind)}
 
 
-def _choose(
-    words: pl.DataFrame, language: str, *, min_count: int, max_words: int | None, keep: list[str]
-) -> pl.DataFrame:
+def _choose(words: pl.DataFrame, *, min_count: int, max_words: int | None, keep: list[str]) -> pl.DataFrame:
     """The rows of `words` (columns "word" and "count") that enter a vocabulary, most frequent first.
 
     They are the `max_words` most frequent words that occur at least `min_count` times, and those in `keep` that occur.
     """
     ranked = words.filter(pl.col("count") > 0).sort("count", "word", descending=[True, False])
     frequent = (pl.col("count") >= min_count) & (pl.row_index() < (max_words or len(ranked)))
-    chosen = ranked.filter(frequent | pl.col("word").is_in(keep))
+    return ranked.filter(frequent | pl.col("word").is_in(keep))
+
+
+def _check_words(chosen: pl.DataFrame, words: pl.DataFrame, language: str, min_count: int) -> None:
+    """Raise an InputError if none of the words of a language, which have counts, was chosen."""
     if not len(chosen):
         of = f' of "{language}"' if language else ""
         word, count = words.sort("count", "word").row(-1) if len(words) else ("", 0)
         raise InputError(
             f'min_count={min_count} leaves no word{of}: the most frequent, "{word}", occurs {count:,} times'
         )
-    return chosen
 
 
 def _as_ids(

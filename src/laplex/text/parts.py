@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
+from laplex.text.phrases import Phrases
 from laplex.text.sources import DocumentBatch, Source
 from laplex.text.steps import ROW, Step, added_columns, needed
 from laplex.text.tokenizer import Tokenizer
@@ -32,6 +34,7 @@ class CorpusPart:
     unit: str | None = None
     numbers: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    phrases: Phrases | None = None
 
     @property
     def source_columns(self) -> list[str]:
@@ -49,8 +52,16 @@ class CorpusPart:
 
     @property
     def identity(self) -> str:
-        settings = [self.text, self.metadata, self.language, self.language_column, self.drop_missing, self.unit]
+        settings: list[Any] = [
+            self.text,
+            self.metadata,
+            self.language,
+            self.language_column,
+            self.drop_missing,
+            self.unit,
+        ]
         settings += [self.numbers] if self.numbers else []
+        settings += [{"phrases": self.phrases.identity}] if self.phrases else []
         source = self.source.identity(self.source_columns)
         return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
 

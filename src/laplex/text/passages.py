@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ _SENTENCE_END = re.compile(r"\S{3,}[.!?…][\"'”’»)\]]*")  # with three cha
 
 Ints = NDArray[np.int64]
 Spans = list[tuple[int, int]]  # where the words of the vocabulary begin and end, in characters
-_Pieces = list[tuple[str, int, int]]  # words of a match and where in it they begin and end
+_Piece = tuple[str, int, int]  # a word, and where it begins and ends
+_Pieces = list[_Piece]  # of a match
 
 
 def passages_at(
@@ -89,11 +91,11 @@ def _find(tokens: Tokens, documents: Ints, texts: list[tuple[str | None, str]], 
             ids = tokens.document(int(documents[i]))[: last[i] + 1].tolist()
             words = [vocabulary.words[k] for k in ids]
             said = word_places(texts[i][1]) if texts[i][1] else None
-            if said is not None and (spans := _spans_said(original, said, words, vocabulary)) is not None:
+            if said is not None and (spans := _spans_said(original, said, words, pieces)) is not None:
                 found[i] = (original, spans)
                 continue
-            spans = None if each is None else _spans(text, each, words, pieces)
-            spans = spans or _search(text, words)
+            spans = None if each is None else _spans(pieces.located(text, each), words, vocabulary)
+            spans = spans or _search(text, words, vocabulary)
             if spans is not None:
                 found[i] = (original if len(original) == len(text) else text, spans)
     return [each or _words_alone(tokens, int(document)) for each, document in zip(found, documents, strict=True)]
@@ -134,11 +136,15 @@ def _split(texts: pl.Series, tokenizer: Tokenizer | None) -> tuple[list[str], li
 
 
 class _PiecesOfMatches(dict[str, _Pieces]):
-    """The words of each match that are in the vocabulary, and where in it they stand: alone, a word is all of it."""
+    """The words of each match that are in the vocabulary or in a phrase, and where in it they stand.
+
+    A word that is alone in its match is all of it.
+    """
 
     def __init__(self, vocabulary: Vocabulary, tokenizer: Tokenizer | None) -> None:
         super().__init__()
-        self._vocabulary, self._tokenizer = vocabulary, tokenizer
+        self.vocabulary, self._tokenizer = vocabulary, tokenizer
+        self._parts = {part for phrase in vocabulary.phrases.values() for part in phrase}
 
     def __missing__(self, match: str) -> _Pieces:
         forms, words = [match], [match]
@@ -150,49 +156,67 @@ class _PiecesOfMatches(dict[str, _Pieces]):
             start = plain.find(form, end)
             alone = len(words) == 1 or start < 0
             end = end if alone else start + len(form)
-            if word in self._vocabulary:
+            if self.counts(word):
                 pieces.append((word, 0, len(match)) if alone else (word, start, end))
         self[match] = pieces
         return pieces
 
+    def counts(self, word: str) -> bool:
+        """Whether a word is in the vocabulary or in a phrase."""
+        return word in self.vocabulary or word in self._parts
 
-def _spans(text: str, matches: list[str], words: list[str], pieces: _PiecesOfMatches) -> Spans | None:
-    """Where the words stand that matches of the tokenizer give; None if these are not the words."""
+    def located(self, text: str, matches: list[str]) -> Iterator[_Piece]:
+        """The pieces of consecutive matches, and where in the text they stand, up to a match that is not there."""
+        end = 0
+        for match in matches:
+            start = text.find(match, end)
+            if start < 0:
+                return
+            end = start + len(match)
+            for word, first, last in self[match]:
+                yield word, start + first, start + last
+
+
+def _spans(located: Iterator[_Piece], words: list[str], vocabulary: Vocabulary) -> Spans | None:
+    """Where the words stand that are made of pieces; None if these are not the words."""
     spans: Spans = []
-    end = 0
-    for match in matches:
-        start = text.find(match, end)
-        if start < 0:
-            return None
-        end = start + len(match)
-        for word, first, last in pieces[match]:
-            if word != words[len(spans)]:
+    ahead: list[_Piece] = []
+    for word in words:
+        parts = vocabulary.phrases.get(word, (word,))
+        while True:
+            ahead += islice(located, max(len(parts) - len(ahead), 0))
+            found = [piece for piece, _, _ in ahead[: len(parts)]]
+            if not found:
                 return None
-            spans.append((start + first, start + last))
-            if len(spans) == len(words):
-                return spans
-    return None
+            if found == [*parts] or found[0] == word:
+                break
+            if found[0] in vocabulary:
+                return None
+            del ahead[0]  # a word that is too rare, except within phrases
+        used = 1 if found[0] == word else len(parts)
+        spans.append((ahead[0][1], ahead[used - 1][2]))
+        del ahead[:used]
+    return spans
 
 
-def _spans_said(text: str, said: list[tuple[str, int, int]], words: list[str], vocabulary: Vocabulary) -> Spans | None:
+def _spans_said(text: str, said: list[_Piece], words: list[str], pieces: _PiecesOfMatches) -> Spans | None:
     """Where the words stand by what the tokenizer said; None if these are not the words."""
-    known = [place for place in said if place[0] in vocabulary][: len(words)]
-    fits = all(0 <= start < end <= len(text) for _, start, end in known)
-    return [(start, end) for _, start, end in known] if fits and [place[0] for place in known] == words else None
+    spans = _spans((piece for piece in said if pieces.counts(piece[0])), words, pieces.vocabulary)
+    return spans if spans is not None and all(0 <= start < end <= len(text) for start, end in spans) else None
 
 
-def _search(text: str, words: list[str]) -> Spans | None:
+def _search(text: str, words: list[str], vocabulary: Vocabulary) -> Spans | None:
     """Where words stand in a text in their order, as whole words; None if one of them is not there."""
     spans: Spans = []
     end = 0
     for word in words:
-        start = text.find(word, end)
-        while start >= 0 and not _is_whole(text, start, start + len(word)):
-            start = text.find(word, start + 1)
-        if start < 0:
+        phrase = vocabulary.phrases.get(word)
+        pattern = r"[\W_]+".join(map(re.escape, phrase)) if phrase else re.escape(word)
+        found = next((m for m in re.compile(pattern).finditer(text, end) if _is_whole(text, *m.span())), None)
+        if found is None:
             return None
-        end = start + len(word)
-        spans.append((start, end))
+        end = found.end()
+        spans.append(found.span())
     return spans
 
 

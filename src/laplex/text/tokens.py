@@ -26,8 +26,9 @@ from laplex.text.corpus import Corpus
 from laplex.text.ingest import build, cache_key, spans
 from laplex.text.originals import Originals, folder_of
 from laplex.text.periods import are_periods, in_order, is_number, numbers_of
+from laplex.text.phrases import phrases_in_words
 from laplex.text.spelling import compose
-from laplex.text.vocabulary import Vocabulary
+from laplex.text.vocabulary import Vocabulary, unpack_phrases
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Tokens:
         ids: (N) int32. The word ids of all documents, one after the other, each in the vocabulary of its language.
         offsets: (M + 1) int64. Document m is `ids[offsets[m]:offsets[m + 1]]`.
         languages: (M) int32. The language of each document, an index into `vocabularies`.
-        vocabularies: The vocabulary of each language.
+        vocabularies: The vocabulary of each language, with its phrases if the text was read with any.
         columns: The names of the metadata columns.
         unit: The column that says who was sampled, or None if `lx.read` was not told.
         folder: The folder that the arrays are in.
@@ -92,7 +93,7 @@ class Tokens:
             self._codes = {name: arrays[f"codes/{name}"] for name in self.columns}
             self._values = {name: texts(f"values/{name}") for name in self.columns}
             self.vocabularies = tuple(
-                Vocabulary(texts(f"words/{i}"), arrays[f"counts/{i}"], language)
+                Vocabulary(texts(f"words/{i}"), arrays[f"counts/{i}"], language, unpack_phrases(arrays, i))
                 for i, language in enumerate(self.settings["languages"])
             )
             self._check_arrays()
@@ -108,6 +109,8 @@ class Tokens:
             raise ValueError("the name of the unit")
         if not all(isinstance(self.settings.get(name, {}), dict) for name in ("periods", "bins")):
             raise ValueError("which columns are periods or bins")
+        if not isinstance(self.settings.get("phrases", {}), dict):
+            raise ValueError("what became of phrases")
         if not isinstance(self.settings.get("numbers", []), list):
             raise ValueError("which columns are numbers")
         int32, documents = np.dtype(np.int32), (len(self.offsets) - 1,)
@@ -409,6 +412,7 @@ class Tokens:
                     storage.clear_up(folder_of(folder))
                 storage.clear_up(folder)
                 say(f"{tokens._sizes}, as read before", quiet=quiet)
+                tokens._say_phrases(quiet)
                 return tokens
             except StorageError as error:
                 if communicator().size > 1:
@@ -422,7 +426,14 @@ class Tokens:
         share = (read - len(tokens)) / read
         left_out = f"; {words:,} rarer words left out ({share:.1%} of the tokens)" if share else ""
         say(f"{tokens._sizes}, read in {time.monotonic() - started:.1f} s{left_out}", quiet=quiet)
+        tokens._say_phrases(quiet)
         return tokens
+
+    def _say_phrases(self, quiet: bool) -> None:
+        """Say which phrases were found, and which of those that were listed were not."""
+        if "phrases" in self.settings:
+            for line in phrases_in_words(self.settings["phrases"], self.vocabularies):
+                say(line, quiet=quiet)
 
 
 def cache_folder() -> Path:
