@@ -319,6 +319,17 @@ def test_passages_mark_the_phrase_in_the_original_text():
     assert last["word"].to_list() == ["People's Republic", "rights"]
 
 
+def test_phrases_of_words_with_tags():
+    words = ["human_ADJ", "rights_NOUN", "of_ADP", "man_NOUN", "and_CCONJ", "law_NOUN"]
+    tokens = tokens_of([{"text": words}] * 10 + [{"text": words[::-1]}] * 3, lx.Phrases(threshold=-0.5, longest=3))
+    vocabulary = tokens.vocabularies[0]
+    assert "human_ADJ_rights_NOUN" in vocabulary.phrases
+    assert not any(name.startswith(("of_", "and_")) for name in vocabulary.phrases)
+    assert vocabulary.is_lower_case
+    with pytest.raises(InputError, match="tag of a part of speech only: write human_ADJ_rights_NOUN"):
+        vocabulary["Human rights"]
+
+
 def test_passages_skip_words_that_are_too_rare_except_in_phrases():
     tokens = tokens_of(["Burkina alone. In Burkina Faso, in Burkina-Faso"], ["burkina faso"], min_count=2)
     assert tokens.vocabularies[0].words == ("burkina_faso", "in")

@@ -106,7 +106,9 @@ class Vocabulary:
         for spelled in (_spell(word), "_".join(_parts(word))):
             yield spelled
             if self.is_lower_case:
+                tag = split_tag(spelled.upper())[1]
                 yield spelled.lower()
+                yield f"{spelled[: -len(tag)].lower()}{tag}" if tag else spelled
 
     @cached_property
     def _has_phrases(self) -> bool:  # also of vectors that were made elsewhere
@@ -155,15 +157,7 @@ class Vocabulary:
         """
         if (index := self._ids.get(word)) is not None:
             return index
-        for spelled in dict.fromkeys([_spell(word), "_".join(_parts(word))]):
-            if (index := self._ids.get(spelled)) is not None:
-                return index
-            if self.is_lower_case and (index := self._ids.get(spelled.lower())) is not None:
-                return index
-            if self.is_lower_case and (tag := split_tag(spelled.upper())[1]):
-                if (index := self._ids.get(f"{spelled[: -len(tag)].lower()}{tag}")) is not None:
-                    return index
-        return None
+        return next((self._ids[spelled] for spelled in self._spellings(word) if spelled in self._ids), None)
 
     def words_in(self, text: str) -> list[str]:
         """The words of a text that a user typed, with spaces, commas or semicolons between them.
