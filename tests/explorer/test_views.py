@@ -345,3 +345,14 @@ def test_passages_are_of_the_word_in_its_slice(saved, fitted, monkeypatch):
     for row in expected.itertuples():
         assert escape(row.before) in html(app)
     assert html(app).count("<mark>health</mark>") == 4
+
+
+def test_a_phrase_is_chosen_with_spaces_or_hyphens(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    vocabulary = lx.Vocabulary([*WORDS, "human_rights"], np.arange(13, 0, -1), phrases=[("human", "rights")])
+    lx.Embeddings.of([vocabulary], [random.standard_normal((13, 6))]).save(tmp_path / "m")
+    for spelling in ("human rights", "Human-Rights"):
+        app = look(tmp_path / "m", "word", monkeypatch, word=spelling)
+        assert [warning.value for warning in app.warning] == []
+    assert "phrases=" in str(address.UnknownWordError("sea level", vocabulary, "word"))
+    assert "phrases=" not in str(address.UnknownWordError("sea", vocabulary, "word"))

@@ -188,7 +188,10 @@ def _joined(
     source: Embeddings, target: Embeddings, x: Any, z: Any, contexts: list[Any], record: dict[str, Any]
 ) -> Embeddings:
     """Embeddings of both languages, with the vectors x of the source and z of the target."""
-    vocabularies = [Vocabulary(one.words(), one.counts[0][0], one.languages[0]) for one in (source, target)]
+    vocabularies = [
+        Vocabulary(one.words(), one.counts[0][0], one.languages[0], one.rows.vocabularies[0].phrases.values())
+        for one in (source, target)
+    ]
     settings = {"baseline": record, "source": source.settings, "target": target.settings}
     return Embeddings.of(vocabularies, [x, z], contexts=contexts, settings=settings)
 

@@ -33,7 +33,8 @@ class UnknownWordError(LaplexError):
     """A word was chosen that is not in the vocabulary; `key` is that of the widget."""
 
     def __init__(self, word: str, vocabulary: Vocabulary, key: str) -> None:
-        super().__init__(f"“{word}” is not in the vocabulary ({len(vocabulary):,} words).")
+        phrase = " Read the text with phrases=True, or a list of phrases, to make it a word." if " " in word else ""
+        super().__init__(f"“{word}” is not in the vocabulary ({len(vocabulary):,} words).{phrase}")
         self.word, self.vocabulary, self.key = word, vocabulary, key
 
 
