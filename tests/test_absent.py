@@ -464,7 +464,7 @@ def test_a_damaged_model_says_so(texts, tmp_path, change):
     ("prior", "message"),
     [
         (lx.Ridge(1.0) + lx.Pairs([("0", "1")], 1.0), r"not with Pairs\(.*absent=\"kept\""),
-        (lx.Ridge(1.0) + lx.Anchor({"0": np.ones(6)}), "not with Anchor"),
+        (lx.Ridge(1.0) + lx.Anchor({"0": np.ones(6)}, 1.0), "not with Anchor"),
         (lx.Ridge(1.0) + lx.Edges(lx.Graph.of(2, [0], [1], names=["0", "1"])), "not with Edges"),
         (lx.Ridge(1.0) + lx.Chain("year", np.inf), "finite strengths"),
         (

@@ -110,7 +110,7 @@ def test_a_chain_starts_once_for_each_group(rows):
 
 def test_a_chain_runs_by_the_size_of_numbers():
     where = small.layout([text("a b", year=year) for year in ("9", "10", "100")], ["year"])
-    found = edges(lx.Chain("year").graph(where), where)
+    found = edges(lx.Chain("year", 1.0).graph(where), where)
     assert {(one[2], two[2]) for one, two in found} == {(("9",), ("10",)), (("10",), ("100",))}
 
 
@@ -123,7 +123,7 @@ def test_a_chain_by_gap_goes_by_the_middles_of_ranges():
 def test_a_chain_by_gap_needs_numbers():
     where = small.layout([text("a b", year=year) for year in ("spring", "summer")], ["year"])
     with pytest.raises(lx.InputError, match='needs numbers in "year", not "spring" and "summer"'):
-        lx.Chain("year", by_gap=True).graph(where)
+        lx.Chain("year", 1.0, by_gap=True).graph(where)
 
 
 def test_pairs_of_words_are_joined_in_every_slice(rows):
@@ -150,13 +150,13 @@ def test_a_negative_weight_is_a_sign(rows):
 
 
 def test_a_directed_pair(rows):
-    graph = lx.Pairs([("b", "a")], directed=True).graph(rows)
+    graph = lx.Pairs([("b", "a")], 1.0, directed=True).graph(rows)
     assert graph.directed.all()
     assert {one[0] for one, _ in edges(graph, rows)} == {"b"}
 
 
 def test_pairs_with_unknown_words_and_of_a_word_with_itself_are_left_out(rows):
-    graph = lx.Pairs([("a", "b"), ("a", "zebra"), ("c", "c")], joins="context-context").graph(rows)
+    graph = lx.Pairs([("a", "b"), ("a", "zebra"), ("c", "c")], 1.0, joins="context-context").graph(rows)
     assert graph.edges == 1
 
 
@@ -265,13 +265,13 @@ def test_strengths_of_words_are_looked_up_as_the_vocabulary_is_written(two_langu
 
 def test_an_unknown_language_is_refused(two_languages):
     with pytest.raises(lx.InputError, match='no language "fr"; there are en, it'):
-        lx.Pairs([("dog", "cat")], language="fr").graph(two_languages)
+        lx.Pairs([("dog", "cat")], 1.0, language="fr").graph(two_languages)
     with pytest.raises(lx.InputError, match="say which language"):
-        lx.Pairs([("dog", "cat")]).graph(two_languages)
+        lx.Pairs([("dog", "cat")], 1.0).graph(two_languages)
 
 
 def test_pairs_within_one_of_two_languages(two_languages):
-    found = edges(lx.Pairs([("cane", "gatto")], language="it").graph(two_languages), two_languages)
+    found = edges(lx.Pairs([("cane", "gatto")], 1.0, language="it").graph(two_languages), two_languages)
     assert list(found) == [(("cane", "word", ()), ("gatto", "word", ()))]
 
 
@@ -286,7 +286,7 @@ def test_an_anchor_leads_to_fixed_vectors_from_every_slice(rows):
 
 def test_an_anchor_of_vectors_that_are_not_finite_is_refused(rows):
     with pytest.raises(lx.InputError, match="not finite"):
-        lx.Anchor({"b": [1.0, np.nan]}).graph(rows)
+        lx.Anchor({"b": [1.0, np.nan]}, 1.0).graph(rows)
 
 
 # One's own edges
@@ -468,8 +468,8 @@ def test_an_anchor_is_read_from_a_file(tmp_path, binary):
 def test_a_directed_graph_keeps_its_direction():
     where = small.layout(small.documents())
     graph = nx.DiGraph([("0", "1")])
-    assert lx.Pairs(graph).graph(where).directed.all()
-    assert not lx.Pairs(graph.to_undirected()).graph(where).directed.any()
+    assert lx.Pairs(graph, 1.0).graph(where).directed.all()
+    assert not lx.Pairs(graph.to_undirected(), 1.0).graph(where).directed.any()
     with pytest.raises(lx.InputError, match="the graph is directed, but translations join both ways"):
         lx.Translations(graph)
 

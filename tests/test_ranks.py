@@ -48,7 +48,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def command(folder: Path, ranks: int, out: str, *more: str, launcher: tuple[str, ...] = ()) -> list[str]:
     fit = ["fit", str(folder / "corpus.csv"), "--group", "party", "--dimensions", "8", "--min-count", "1"]
-    fit += ["--threads", "1", "--out", str(folder / out), *more]
+    fit += ["--threads", "1", "--group-strength", "100", "--out", str(folder / out), *more]
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", *launcher, "-m", "laplex"]
     return [sys.executable, *(torchrun if ranks else ["-m", "laplex"]), *fit]
 
@@ -72,6 +72,28 @@ def alone(folder):
 
 def test_one_rank_is_the_run_without_ranks(folder, alone):
     np.testing.assert_array_equal(fitted(folder, 1, "one", "--epochs", "6").theta, alone.theta)
+
+
+def test_ranks_choose_one_strength_together(folder, tmp_path):
+    script = tmp_path / "choose.py"
+    script.write_text(
+        "import sys\n"
+        "import laplex as lx\n"
+        "model = lx.Model(['party'], lx.Ridge(1.0) + lx.Groups('party'), dimensions=4)\n"
+        "corpus = lx.read(sys.argv[1], metadata=['party'])\n"
+        "run = {'checkpoint': sys.argv[2] + '/run', 'threads': 1, 'epochs': 2, 'min_count': 1, 'tests': False}\n"
+        "fitted = lx.fit(model, corpus, **run)\n"
+        "again = lx.fit(model, corpus, **run)\n"
+        "assert again.theta.tobytes() == fitted.theta.tobytes()\n"
+        "print('chosen', fitted.settings['tuning']['chosen'], fitted.settings['tuning']['documents'])\n"
+    )
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    torchrun += [str(folder / "corpus.csv"), str(tmp_path)]
+    done = subprocess.run(torchrun, capture_output=True, text=True, env=environment(tmp_path), check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("chosen")]
+    assert len(lines) == 2
+    assert len(set(lines)) == 1
 
 
 @pytest.mark.parametrize("ranks", [2, 4])  # 4: more than there are slices, so that none has an owner

@@ -145,7 +145,7 @@ def test_a_finished_run_is_not_repeated(speeches, tmp_path):
     [
         lambda speeches, run: fit(model(window=2), speeches, **run),
         lambda speeches, run: fit(model(prior=lx.Ridge(2.0)), speeches, **run),
-        lambda speeches, run: fit(model(prior=lx.Ridge(1.0) + lx.Pairs([("0", "2")])), speeches, **run),
+        lambda speeches, run: fit(model(prior=lx.Ridge(1.0) + lx.Pairs([("0", "2")], 1.0)), speeches, **run),
         lambda speeches, run: fit(model(), speeches, **(run | {"seed": 2})),
         lambda speeches, run: fit(model(), small.corpus(small.documents(count=300, seed=9)), **run),
     ],
@@ -153,7 +153,7 @@ def test_a_finished_run_is_not_repeated(speeches, tmp_path):
 )
 def test_a_checkpoint_of_something_else_is_refused(speeches, tmp_path, other):
     run = {"epochs": 1, "checkpoint": tmp_path / "run"}
-    chosen = model(prior=lx.Ridge(1.0) + lx.Pairs([("0", "1")]))
+    chosen = model(prior=lx.Ridge(1.0) + lx.Pairs([("0", "1")], 1.0))
     fit(chosen, speeches, **run)
     with pytest.raises(lx.InputError, match="checkpoint of another model, text or training"):
         other(speeches, run)

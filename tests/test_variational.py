@@ -272,7 +272,7 @@ def test_principal_axes_raise_the_elbo_and_change_nothing_else(likelihood):
         engine = make_engine(problem, means)
         values.append(variational.elbo(problem, means, refine(engine, 1)[1])[0])
     assert values[0] > values[1]
-    anchored = make_problem(lx.Ridge(1.0) + lx.Anchor({"0": np.ones(3)}), likelihood=likelihood)
+    anchored = make_problem(lx.Ridge(1.0) + lx.Anchor({"0": np.ones(3)}, 1.0), likelihood=likelihood)
     assert variational.rotate_to_principal_axes(anchored, theta) is theta
 
 

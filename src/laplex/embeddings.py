@@ -31,6 +31,7 @@ from laplex.text.tokens import Slices
 from laplex.text.vocabulary import Vocabulary, pack_phrases, unpack_phrases
 
 EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype
+TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "chosen")
 KIND = "embeddings"  # that manifests of saved models have
 
 
@@ -42,6 +43,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
     Attributes:
         settings: How they were made: model, training, text, versions.
         history: A table with a row for each epoch.
+        tuning: A table of the strengths that were tried, if the fit chose those that its model left out, or None.
         graph: The prior's graph over parameters.
         spread: (P, D) The standard deviations of a variational fit, or None.
         pooled: (2N, D) The vectors of words, then of contexts, in the first epochs of the fit, which were run without
@@ -125,6 +127,19 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         if spread is not None:
             _check_shapes("deviations", [spread], [theta.shape])
         return cls(rows, theta, slot, list(counts), Graph.of(len(theta)), settings or {}, [], spread)
+
+    @property
+    def tuning(self) -> pd.DataFrame | None:
+        """The strengths that the fit tried by held-out text, as in the table of `lx.tune`; None if all were given.
+
+        The choice is usually between two that were tried; its row has 0 epochs, and what a parabola says of it.
+        `tuning.attrs["summary"]` says it in words, and `lx.plots.curve(fitted.tuning)` draws it.
+
+        Example:
+            fitted = lx.fit(lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party")), speeches)
+            fitted.tuning
+        """
+        return _tuning(self.settings)
 
     @explain_keywords
     def deviation(
@@ -267,10 +282,27 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         columns = {name for record in history for name in record}
         if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
             raise ValueError("its history")
+        _tuning(dict(settings["fit"]))
         fit, tests = dict(settings["fit"]), _tests(settings.get("tests", []), arrays)
         return Embeddings(rows, theta, slot, counts, graph, fit, history, spread, covariance, pooled, tests)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
+
+
+def _tuning(settings: Mapping[str, Any]) -> pd.DataFrame | None:
+    """The table of strengths that settings keep; ValueError if it is not what a fit writes."""
+    if (tuning := settings.get("tuning")) is None:
+        return None
+    rows = tuning["table"]
+    names = [str(name) for name in tuning["names"]]
+    if not rows or any(set(row) != {*names, *TUNING_COLUMNS} for row in rows):
+        raise ValueError("the table of its strengths")
+    table = pd.DataFrame(rows)[[*names, *TUNING_COLUMNS]]
+    for name in (*names, "log_likelihood", "difference", "se"):
+        table[name] = table[name].astype(float)  # JSON has no infinity
+    table["chosen"] = table["chosen"].astype(bool)
+    table.attrs["summary"] = str(tuning["summary"])
+    return table
 
 
 def _tests(settings: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, StoredTest]:

@@ -198,6 +198,7 @@ def show_model(folder: str) -> None:
         "rotation": settings.get("rotation"),
         "model": {name: value for name, value in model.items() if name != "beliefs"},
         "tied": fitted.rows.tied_words(fitted.slot),
+        "strengths": part_of(settings, "tuning").get("summary"),
         "training": {name: value for name, value in training.items() if value is not None},
         "seed": f"{training.get('seed')}; {same_bytes}" if training else None,
         "machine": settings.get("machine"),

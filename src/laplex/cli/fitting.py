@@ -43,6 +43,7 @@ Threads = Annotated[int | None, Option(help="The number of threads. Default: all
 Seed = Annotated[int, Option(help="The random seed; with one thread, the same seed gives the same model.")]
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 
+CHOSEN = "Default: chosen by held-out documents."
 READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "tags", "documents", "missing", "encoding")
 MODEL_OPTIONS = ("likelihood", "dimensions", "window", "negatives", "subsample", "absent")
 TRAINING_OPTIONS = (
@@ -56,12 +57,16 @@ def model_and_tokens(
     text: TextColumn = "text",
     unit: Unit = None,
     group: Annotated[list[str] | None, Option(help="A column of groups, such as the party; may be repeated.")] = None,
-    group_strength: Annotated[float, Option(help="The strength of the prior that groups use a word alike.")] = 100.0,
+    group_strength: Annotated[
+        float | None,
+        Option(help=f"The strength of the prior that groups use a word alike. {CHOSEN}"),
+    ] = None,
     time: Annotated[str | None, Option(help="A column that holds dates or years.")] = None,
     every: Annotated[str, Option(help="The length of a period: 1y, 10y, 6m, 2w.")] = "1y",
     time_strength: Annotated[
-        float, Option(help="The strength of the prior that successive periods use a word alike.")
-    ] = 100.0,
+        float | None,
+        Option(help=f"The strength of the prior that successive periods use a word alike. {CHOSEN}"),
+    ] = None,
     bins: Annotated[
         list[str] | None,
         Option(
@@ -70,8 +75,9 @@ def model_and_tokens(
         ),
     ] = None,
     bins_strength: Annotated[
-        float, Option(help="The strength of the prior that neighboring bins use a word alike.")
-    ] = 100.0,
+        float | None,
+        Option(help=f"The strength of the prior that neighboring bins use a word alike. {CHOSEN}"),
+    ] = None,
     pairs: Annotated[
         list[Path] | None, Option(help="A file of pairs of words of similar meaning; may be repeated.")
     ] = None,

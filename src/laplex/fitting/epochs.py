@@ -73,7 +73,7 @@ class EpochLoop:
         else:
             problem = self.problem
             self._begin_at(start)
-        self.engine = self._make_engine(problem)
+        self._first = problem  # to be solved until languages are rotated
 
     def _begin_at_random(self) -> Problem:
         """The first state, or that of the checkpoint; returns the problem to be solved first."""
@@ -111,10 +111,8 @@ class EpochLoop:
 
     def run(self, epochs: int) -> Records:
         """Read the text until this number of epochs is done, and return the history."""
-        started = time.monotonic()
-        self.engine.compile()
-        if time.monotonic() - started > 1.0:
-            say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
+        if len(self.position.history) < epochs:
+            self._start_engine()
         with bar("fitting", quiet=self.quiet) as progress:
             report = self.task.report or progress.update
             while len(self.position.history) < epochs and not self._is_stale():
@@ -125,6 +123,13 @@ class EpochLoop:
         self.state.fill(self.problem.graph)
         communicator().broadcast(self.state.memory)
         return self.position.history
+
+    def _start_engine(self) -> None:
+        self.engine = self._make_engine(self._first)
+        started = time.monotonic()
+        self.engine.compile()
+        if time.monotonic() - started > 1.0:
+            say(f"compiled for this machine in {time.monotonic() - started:.0f} s (once)", quiet=self.quiet)
 
     def _read(self, report: Report) -> None:
         """Read the rest of an epoch, or of it what there is time for until the next checkpoint."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
+from laplex.fitting.choosing import choose_strengths
 from laplex.fitting.epochs import DivergedError, EpochLoop, Report, Task, record_of, summary
 from laplex.fitting.provenance import fit_settings
 from laplex.fitting.start import POOLED, Records, Start, pooled_epochs, pooled_model, pooled_problem
@@ -48,7 +49,8 @@ def fit(
     """Estimate a model from a corpus.
 
     Args:
-        model: The model.
+        model: The model. Strengths that its prior leaves out, as in `lx.Groups("party")`, are chosen by held-out text
+            first, which takes less than the fit itself; `tuning` of the result has what was tried.
         corpus: A Corpus, as `lx.read` gives, or Tokens.
         training: The computational choices; see `lx.Training`.
         tests: Test all words that have enough text for each column that the vectors vary by, and keep the findings with
@@ -61,7 +63,7 @@ def fit(
         Embeddings, which answer questions and can be saved.
 
     Example:
-        model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
+        model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party"))
         fitted = lx.fit(model, speeches, min_count=50, epochs=5)
     """
     token_options, options = split_token_options(options)
@@ -72,11 +74,19 @@ def fit(
             hint = f": write {instead if instead.startswith('lx.fit') else f'lx.Model({instead})'}" if instead else ""
             raise InputError(f"fit has no {name}={hint}")
     training = replace(training or Training(), **options).with_defaults(Likelihood.of(model.likelihood))
-    estimation = Estimation(model, as_tokens(corpus, token_options, quiet), training, quiet)
-    suggest_unit(model.vary, estimation.tokens, quiet)
+    tokens = as_tokens(corpus, token_options, quiet)
+
+    def candidate(model: Model, training: Training, report: Report, starts: Path) -> Estimation:
+        return Estimation(model, tokens, training, True, report, starts, judge_epochs=False)
+
+    choice = choose_strengths(model, tokens, training, candidate, quiet)
+    estimation = Estimation(choice.model, tokens, training, quiet)
+    estimation.settings = choice.added_to(estimation.settings)
+    estimation.identity |= choice.identity
+    suggest_unit(model.vary, tokens, quiet)
     fitted = estimation.run()
     if tests:
-        keep_tests(fitted, estimation.tokens, training.threads, quiet)
+        keep_tests(fitted, tokens, training.threads, quiet)
     return fitted
 
 
@@ -127,7 +137,8 @@ class Estimation:
     """The estimation of one model, by the engine and the kind of inference that the training names.
 
     `report` is called with the share that is done and a message, instead of a progress bar. `starts` is a folder in
-    which several fits, that differ in what their priors say of slices alone, find the epochs they begin with.
+    which several fits, that differ in what their priors say of slices alone, find the epochs they begin with. Without
+    `judge_epochs`, the history does not say how well held-out text is predicted.
     """
 
     def __init__(
@@ -138,6 +149,7 @@ class Estimation:
         quiet: bool,
         report: Report | None = None,
         starts: Path | None = None,
+        judge_epochs: bool = True,
     ) -> None:
         if model.absent == "filled":
             _check_filled(training)
@@ -161,7 +173,7 @@ class Estimation:
                 raise InputError('several processes take engine="cpu" or "torch" and inference="map"')
             problem = ranks.deal(problem, communicator())
         self.problem = problem
-        self._held_out = HeldOutDocuments.of(problem, most=MAX_HELD_OUT_TOKENS / communicator().size)
+        self._held_out = HeldOutDocuments.of(problem, most=judge_epochs * MAX_HELD_OUT_TOKENS / communicator().size)
 
     def run(self, stop_after: int | None = None) -> Embeddings:
         """Fit the model; with `stop_after`, only these epochs, to be resumed from the checkpoint."""

@@ -56,10 +56,14 @@ class Grid:
         if len(set(places.values())) < len(places):
             raise InputError(f"two of {quote(places)} are the same part of the prior: name it once")
         values = {name: _strengths(name, model.prior.parts[place], by_name[name]) for name, place in places.items()}
+        for place, part in enumerate(model.prior.parts):
+            if part.is_unchosen and place not in places.values():
+                name = names_of(model.prior)[place]
+                raise InputError(f'{part!r} has no strength: give it a number, or try some, grid={{"{name}": "auto"}}')
         combinations = list(product(*values.values()))
         if len(combinations) < 2:
             raise InputError(f"the grid has one value alone, {values}: give two or more to choose from")
-        candidates = [Candidate(_with_strengths(model, dict(zip(places.values(), c))), c) for c in combinations]
+        candidates = [Candidate(with_strengths(model, dict(zip(places.values(), c))), c) for c in combinations]
         extensions = {name: MAX_EXTENSIONS for name in by_name if isinstance(by_name[name], str)}
         return cls(candidates, values, places, extensions)
 
@@ -108,12 +112,12 @@ class Grid:
         new = strength / EXTENSION_FACTOR if strength == self.strengths[name][0] else strength * EXTENSION_FACTOR
         self.strengths[name] = sorted([*self.strengths[name], new])
         strengths = self.labels(candidate) | {name: new}
-        added = Candidate(_with_strengths(candidate.model, {self.places[name]: new}), tuple(strengths.values()))
+        added = Candidate(with_strengths(candidate.model, {self.places[name]: new}), tuple(strengths.values()))
         self.candidates.append(added)
         return added
 
 
-def _with_strengths(model: Model, strengths: Mapping[int, float]) -> Model:
+def with_strengths(model: Model, strengths: Mapping[int, float]) -> Model:
     """The model with other strengths of some parts of its prior, by their place."""
     parts = enumerate(model.prior.parts)
     changed = [part.with_strength(strengths[place]) if place in strengths else part for place, part in parts]
@@ -139,7 +143,7 @@ def _values_by_name(prior: Prior, grid: Any) -> dict[str, Values]:
         if not grid:
             raise InputError(f"the grid names no part of the prior; there are {_known_names(prior)}")
         return {str(name): values for name, values in grid.items()}
-    parts = list(zip(_names(prior), prior.parts, strict=True))
+    parts = list(zip(names_of(prior), prior.parts, strict=True))
     tunable = [name for name, part in parts if part.tuned_by_default and part.is_tunable]
     tunable = tunable or [name for name, part in parts if part.is_tunable]
     if isinstance(grid, str):
@@ -165,7 +169,7 @@ def _aliases(prior: Prior) -> list[list[str]]:
     return [[*aliases, f"{aliases[-1]} {kinds[: i + 1].count(aliases[-1])}"] for i, aliases in enumerate(names)]
 
 
-def _names(prior: Prior) -> list[str]:
+def names_of(prior: Prior) -> list[str]:
     """The shortest unambiguous name of each part of a prior."""
     aliases = _aliases(prior)
     every = [name for names in aliases for name in names]
@@ -173,7 +177,7 @@ def _names(prior: Prior) -> list[str]:
 
 
 def _known_names(prior: Prior) -> str:
-    return quote(f'"{name}" ({type(part).__name__})' for name, part in zip(_names(prior), prior.parts, strict=True))
+    return quote(f'"{name}" ({type(part).__name__})' for name, part in zip(names_of(prior), prior.parts, strict=True))
 
 
 def _find_part(prior: Prior, name: str) -> int:

@@ -119,18 +119,24 @@ class HeldOutText:
         lengths = np.diff(tokens.offsets)
         documents = np.flatnonzero(problem.held_out & (lengths > 1))
         documents = documents[np.cumsum(lengths[documents]) - lengths[documents] < MAX_TUNING_TOKENS]
-        texts = [tokens.document(document) for document in documents.tolist()]
-        ids = np.concatenate([np.empty(0, np.int64), *texts])
-        language = problem.language[documents]
-        chance = problem.keep[np.repeat(problem.vocabulary_start[language], lengths[documents]) + ids]
-        keep = np.random.default_rng([seed, 4]).random(len(ids)) < chance
-        text = cls._of_kept(tokens, documents, ids, keep, language, seed)
+        text = cls.of_documents(tokens, problem, documents, seed)
         if len(text.documents) < MIN_TUNING_DOCUMENTS:
             raise InputError(
                 f"{len(text.documents)} documents are held out to judge by, of {tokens.documents:,}: give a larger "
                 f"holdout= or more documents; {MIN_TUNING_DOCUMENTS} are the fewest"
             )
         return text
+
+    @classmethod
+    def of_documents(cls, tokens: Tokens, problem: Problem, documents: Ints, seed: int) -> HeldOutText:
+        """The text of some documents, subsampled as in training."""
+        lengths = np.diff(tokens.offsets)
+        texts = [tokens.document(document) for document in documents.tolist()]
+        ids = np.concatenate([np.empty(0, np.int64), *texts])
+        language = problem.language[documents]
+        chance = problem.keep[np.repeat(problem.vocabulary_start[language], lengths[documents]) + ids]
+        keep = np.random.default_rng([seed, 4]).random(len(ids)) < chance
+        return cls._of_kept(tokens, documents, ids, keep, language, seed)
 
     @classmethod
     def _of_kept(

@@ -82,7 +82,7 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
         word_start=word_starts[languages, slices.of_document],
         context_start=context_starts[languages],
         language=languages,
-        held_out=np.random.default_rng([seed, 1]).random(tokens.documents) < holdout,
+        held_out=order_of_holding_out(tokens, seed) < holdout,
         vocabulary_start=np.cumsum([0, *map(len, vocabularies)]),
         keep=np.concatenate([vocabulary.subsampling(model.subsample) for vocabulary in vocabularies]),
         noise=np.concatenate([vocabulary.noise(model.noise_power) for vocabulary in vocabularies]),
@@ -92,6 +92,11 @@ def make_problem(model: Model, tokens: Tokens, rows: Rows, holdout: float, seed:
         window=model.window,
         negatives=model.negatives,
     )
+
+
+def order_of_holding_out(tokens: Tokens, seed: int) -> NDArray[np.float64]:
+    """(M) Numbers at random from 0 to 1: the documents below a share are held out, so also by every larger share."""
+    return np.random.default_rng([seed, 1]).random(tokens.documents)
 
 
 def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> dict[str, Any]:

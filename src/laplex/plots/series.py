@@ -231,10 +231,11 @@ _TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "c
 
 
 def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, height: int = 260) -> Chart:
-    """Draw the table of `lx.tune`: the held-out log likelihood of each strength, as a difference to the best.
+    """Draw the table of `lx.tune` or of `fitted.tuning`: the held-out log likelihood, as a difference to the best.
 
     There is a line for each value of the other strengths. Vertical lines are one standard error each way, the ring is
-    the choice. Hollow points were stopped early, and are compared with the best after the same number of epochs.
+    the choice. Hollow points were stopped early, and are compared with the best after the same number of epochs; if a
+    fit chose, the hollow point is the choice between those that were tried.
 
     Args:
         frame: The table of a tuning.
@@ -259,6 +260,7 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
     positions, x = _strength_axis(frame[first], title_of(first), width)
     difference, se = frame["difference"], frame["se"].fillna(0.0)
     stopped = frame["epochs"] < frame["epochs"].max()
+    hollow = "Hollow: interpolated" if (frame["epochs"] == 0).any() else "Hollow: stopped early"
     data = frame[list(_TUNING_COLUMNS)].rename(columns=lambda name: f"_{name}")
     data = data.assign(_series=series, _x=positions, _stopped=stopped, _low=difference - se, _high=difference + se)
     title = "Held-out log likelihood a token, to the best"
@@ -281,7 +283,7 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
         ring.encode(y=y, color=alt.value("#000000")),
     ]
     layered = alt.layer(*layers, width=width, height=height, data=alt.InlineData(**records(data)))
-    hollow = ". Hollow: stopped early" if stopped.any() else ""
+    hollow = f". {hollow}" if stopped.any() else ""
     return chart.finish(layered, frame, subtitle=f"Ring: the choice. Bars: one standard error{hollow}")
 
 

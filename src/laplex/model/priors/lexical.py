@@ -36,7 +36,7 @@ class _OnPairs(Prior):
     """A prior that joins the two words of each pair, in all roles and slices."""
 
     source: Any
-    strength: ByEdge
+    strength: ByEdge | None
     joins: str = "translations"
     directed: bool = False
 
@@ -50,6 +50,7 @@ class _OnPairs(Prior):
         """The languages of the first and of the second word of a pair."""
 
     def graph(self, rows: Rows) -> Graph:
+        self.check_chosen()
         pairs: WordPairs = self.source
         one, two = self._languages(rows)
         left, right = pairs.ids(rows.vocabularies[one], rows.vocabularies[two])
@@ -98,7 +99,8 @@ class Pairs(_OnPairs):
     Args:
         source: The pairs: a file, a list of (word, word) or (word, word, weight), a frame, a networkx graph, or what
             `lx.lexicons` returns.
-        strength: A number, or a list with one for each pair. Infinite strength makes the vectors the same.
+        strength: A number, or a list with one for each pair. Infinite strength makes the vectors the same. Without it,
+            `lx.fit` chooses one by held-out text.
         joins: Which vectors are alike. "word-word": ρ_v and ρ_w. "word-context": ρ_v and α_w as well as ρ_w and α_v,
             as for words in each other's definitions (the paper's dictionary model, Proposition 1).
             "context-context": α_v and α_w.
@@ -112,11 +114,12 @@ class Pairs(_OnPairs):
     """
 
     source: Any
-    strength: ByEdge = 1.0
+    strength: ByEdge | None = None
     joins: Joins = "word-word"
     directed: bool = False
     language: str | None = None
 
+    usual_strength = 10.0
     in_words = "Words that a lexicon pairs are alike in {vectors} ({strength})."
 
     def __post_init__(self) -> None:
@@ -163,7 +166,7 @@ class Translations(_OnPairs):
     """
 
     source: Any
-    strength: ByEdge = math.inf
+    strength: ByEdge | None = math.inf
     languages: tuple[str, str] | None = None
     others: float = 1e4
 
@@ -237,7 +240,8 @@ class Anchor(Prior):
     Args:
         vectors: A file in word2vec's formats, text or binary; or a mapping from words to vectors, such as a dict or
             gensim's KeyedVectors.
-        strength: A number, or one for each word in a mapping, 0 for the others.
+        strength: A number, or one for each word in a mapping, 0 for the others. Without it, `lx.fit` chooses one by
+            held-out text.
         on: Whether "words" or "contexts" are near them.
         language: The language of the words, if the corpus has several.
 
@@ -248,7 +252,7 @@ class Anchor(Prior):
     """
 
     vectors: Any
-    strength: ByWord = 1.0
+    strength: ByWord | None = None
     on: Literal["words", "contexts"] = "words"
     language: str | None = None
 
@@ -265,9 +269,10 @@ class Anchor(Prior):
             raise InputError(f"{type(self.vectors).__name__} does not map words to vectors: pass a path or a dict")
 
     def graph(self, rows: Rows) -> Graph:
+        self.check_chosen()
         language = rows.language(self.language)
         vocabulary = rows.vocabularies[language]
-        strengths = by_word(self.strength, vocabulary)
+        strengths = by_word(self.strength or 0.0, vocabulary)
         words = [word for word in vocabulary if word in self.vectors]
         if not words:
             raise InputError(f"none of the {len(vocabulary):,} words of the vocabulary has a vector to be anchored to")
@@ -299,7 +304,7 @@ class Edges(Prior):
     Args:
         source: A graph with named nodes, from `lx.Graph.from_networkx`, `from_frame` or `from_sparse`.
         strength: A number that multiplies all weights and the diagonal, or a list with one for each edge, which
-            leaves the diagonal as it is.
+            leaves the diagonal as it is. With None, `lx.fit` chooses a number by held-out text.
 
     Example:
         >>> import laplex as lx
@@ -309,7 +314,7 @@ class Edges(Prior):
     """
 
     source: Graph
-    strength: ByEdge = 1.0
+    strength: ByEdge | None = 1.0
 
     in_words = "Words that a given graph joins are alike ({strength})."
 
@@ -320,6 +325,7 @@ class Edges(Prior):
         check_by_edge(self.strength, self.source.edges, "the graph")
 
     def graph(self, rows: Rows) -> Graph:
+        self.check_chosen()
         source, names = self.source, self.source.names or ()
         table = np.full((len(names), len(rows.slices)), -1, np.int64)  # the rows of each node, one again and again
         many = np.zeros(len(names), bool)  # nodes that stand for a row in each slice

@@ -18,6 +18,7 @@ from laplex.model.rows import Rows
 from laplex.text.vocabulary import Vocabulary
 
 Floats = NDArray[np.float64]
+CHOSEN = "chosen"  # in the description of a prior whose strength was left out, and chosen during the fit
 ByWord: TypeAlias = float | Mapping[str, float]  # a number, or one for each word named; 0 for the others
 ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each edge, in the order of the source
 
@@ -60,7 +61,7 @@ class Prior(ABC):
     Attributes:
         joins_slices: Whether it is about the vectors of one word in several slices, and about nothing else.
         tuned_by_default: Whether `lx.tune` chooses its strength if it is not told whose strength to choose.
-        usual_strength: The middle of the grid of `lx.tune` where the model's own strength is 0 or infinite.
+        usual_strength: Where a search for its strength begins, if it has none of its own, or 0 or infinity.
         in_words: What it says, as a sentence for reports; names in braces stand for entries of the description.
 
     Example:
@@ -134,7 +135,9 @@ class Prior(ABC):
             return None
         named = {None: "with strengths of their own", "inf": "with infinite strength: exactly the same"}
         strength = described.get("strength")
-        return cls.in_words.format_map({**described, "strength": named.get(strength) or f"strength {strength:g}"})
+        told = named.get(strength) or f"strength {strength:g}"
+        chosen = ", chosen by held-out text" if described.get(CHOSEN) else ""
+        return cls.in_words.format_map({**described, "strength": told + chosen})
 
     @classmethod
     def ridge(cls, described: Mapping[str, Any]) -> float | None:
@@ -154,9 +157,22 @@ class Prior(ABC):
     # Tuning
 
     @property
+    def is_unchosen(self) -> bool:
+        """Whether its strength was left out, to be chosen by held-out text."""
+        return getattr(self, "strength", 1.0) is None
+
+    @property
     def is_tunable(self) -> bool:
         """Whether it has one strength, which can be chosen."""
-        return isinstance(getattr(self, "strength", None), Real)
+        return hasattr(self, "strength") and (self.strength is None or isinstance(self.strength, Real))
+
+    def check_chosen(self) -> None:
+        """Raise an error if the strength was left out and nothing has chosen it."""
+        if self.is_unchosen:
+            raise InputError(
+                f"{self!r} has no strength: give a number, or fit the model with lx.fit or lx.tune, which choose one "
+                "by held-out text"
+            )
 
     @property
     def tuning_names(self) -> list[str]:
@@ -165,7 +181,7 @@ class Prior(ABC):
 
     def tuning_grid(self) -> list[float]:
         """Strengths to try, a factor of ten apart, around its own."""
-        own = float(getattr(self, "strength", 0.0))
+        own = float(getattr(self, "strength", None) or 0.0)
         middle = own if own > 0 and math.isfinite(own) else self.usual_strength
         return [10.0**power * middle for power in range(-2, 4)]
 
@@ -205,8 +221,10 @@ def saved_ridge(settings: Mapping[str, Any]) -> Ridge:
     return Ridge(sum(strengths)) if strengths else Ridge()
 
 
-def check_strength(strength: Any, infinite: bool = True) -> None:
-    """Raise an error unless this is a number from 0, or several of them."""
+def check_strength(strength: Any, infinite: bool = True, *, optional: bool = True) -> None:
+    """Raise an error unless this is a number from 0, or several of them, or None for one that is to be chosen."""
+    if strength is None and optional:
+        return
     values = strength.values() if isinstance(strength, Mapping) else strength
     if not isinstance(values, (ValuesView, Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
         values = (values,)
@@ -230,16 +248,16 @@ def by_word(strength: ByWord, vocabulary: Vocabulary) -> Floats:
     return values
 
 
-def check_by_edge(strength: ByEdge, edges: int, name: str) -> None:
+def check_by_edge(strength: ByEdge | None, edges: int, name: str) -> None:
     """Raise an error unless this is a strength for all edges of a source, or one for each."""
-    values = np.asarray(strength, np.float64)
+    values = np.asarray(0.0 if strength is None else strength, np.float64)
     if values.shape not in ((), (edges,)):
         raise InputError(f"{name} has {edges:,} edges, and there are {values.size:,} strengths: give one for each")
 
 
 def shown(strength: Any) -> str:
     """A strength as one would write it; of many, their number."""
-    return str(strength) if isinstance(strength, Real) else f"{len(strength):,} strengths"
+    return str(strength) if strength is None or isinstance(strength, Real) else f"{len(strength):,} strengths"
 
 
 def ridge_of_text(tokens: int) -> float:
@@ -275,10 +293,13 @@ class Ridge(Prior):
     in_words = "{vectors} are short unless the text says otherwise ({strength})."
 
     def __post_init__(self) -> None:
-        if self.strength is not None:
-            check_strength(self.strength, infinite=False)
+        check_strength(self.strength, infinite=False)
         if self.on not in ("all", "words", "contexts"):
             raise InputError(f'Ridge(on="{self.on}"): write "all", "words" or "contexts"')
+
+    @property
+    def is_unchosen(self) -> bool:
+        return False  # without a number, it is by the size of the text
 
     def describe(self, rows: Rows | None = None) -> dict[str, Any]:
         described = super().describe(rows)

@@ -25,7 +25,7 @@ class _AcrossSlices(Prior):
     """A prior on the slices that differ in one column alone, the same for every word."""
 
     column: str
-    strength: ByValues
+    strength: ByValues | None
     joins_slices = True
 
     @property
@@ -72,6 +72,7 @@ class _AcrossSlices(Prior):
 
     def _cells(self, slices: Slices) -> list[dict[str, int]]:
         """For all values of the other columns, the slices by their value of this one."""
+        self.check_chosen()
         if self.column not in slices.columns:
             raise InputError(
                 f'the prior is about "{self.column}", by which vectors do not vary: '
@@ -87,7 +88,7 @@ class _AcrossSlices(Prior):
     def _between(self, one: str, two: str) -> float:
         """The strength between two values of the column, named in either order."""
         if not isinstance(self.strength, Mapping):
-            return float(self.strength)
+            return float(self.strength or 0.0)
         return float(self.strength.get((one, two), self.strength.get((two, one), 0.0)))
 
 
@@ -100,15 +101,15 @@ class Groups(_AcrossSlices):
     Args:
         column: The column whose values are the groups; one of those that the model varies by.
         strength: A number, or one for two groups as in `{("D", "R"): 10.0, ("D", "I"): 100.0}`, 0 between the others.
-            Infinite strength makes the vectors the same.
+            Infinite strength makes the vectors the same. Without it, `lx.fit` chooses one by held-out text.
 
     Example:
         >>> import laplex as lx
-        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
+        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party"))
     """
 
     column: str
-    strength: ByValues = 1.0
+    strength: ByValues | None = None
 
     in_words = "A word means nearly the same at every value of {column} ({strength})."
 
@@ -128,30 +129,32 @@ class GroupMean(_AcrossSlices):
 
     Args:
         column: The column whose values are the groups; one of those that the model varies by.
-        strength: γ₁, the precision of a group's vector around the mean.
+        strength: γ₁, the precision of a group's vector around the mean. Without it, `lx.fit` chooses it by held-out
+            text.
         spread: γ₀, the precision of the mean around zero.
 
     Example:
         >>> import laplex as lx
-        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0, on="contexts") + lx.GroupMean("party", 100.0, 1.0))
+        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0, on="contexts") + lx.GroupMean("party", spread=1.0))
     """
 
     column: str
-    strength: float = 1.0
+    strength: float | None = None
     spread: float = 1.0
 
     in_words = "The values of {column} scatter around a shared meaning ({strength})."
 
     def __post_init__(self) -> None:
         check_strength(self.strength, infinite=False)
-        check_strength(self.spread, infinite=False)
+        check_strength(self.spread, infinite=False, optional=False)
 
     def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
-        total = self.spread + len(cell) * self.strength
+        strength = self.strength or 0.0
+        total = self.spread + len(cell) * strength
         if total == 0:
             return [], 0.0
-        edges = [(one, two, self.strength**2 / total) for one, two in combinations(cell.values(), 2)]
-        return edges, self.spread * self.strength / total
+        edges = [(one, two, strength**2 / total) for one, two in combinations(cell.values(), 2)]
+        return edges, self.spread * strength / total
 
     @classmethod
     def group_mean(cls, described: Mapping[str, Any], column: str) -> tuple[float, float] | None:
@@ -166,17 +169,18 @@ class Chain(_AcrossSlices):
 
     Args:
         column: The column whose values have an order; one of those that the model varies by.
-        strength: A number, or one for each step as in `{("2005", "2006"): 100.0, ("2006", "2007"): 10.0}`.
+        strength: A number, or one for each step as in `{("2005", "2006"): 100.0, ("2006", "2007"): 10.0}`. Without it,
+            `lx.fit` chooses one by held-out text.
         start: The γ₀ of the first value alone, −½ start ‖ρ_w,0‖².
         by_gap: Divide the weight between two neighbors by their distance; for numbers, their ranges, and periods.
 
     Example:
         >>> import laplex as lx
-        >>> model = lx.Model(vary=["year"], prior=lx.Ridge(1.0) + lx.Chain("year", 1000.0))
+        >>> model = lx.Model(vary=["year"], prior=lx.Ridge(1.0) + lx.Chain("year"))
     """
 
     column: str
-    strength: ByValues = 1.0
+    strength: ByValues | None = None
     start: float | None = None
     by_gap: bool = False
 
