@@ -5,9 +5,9 @@ have in common, and judged by documents that neither they nor the fit that follo
 usual strength on, others are tried in steps of a factor of ten until the best has a worse one on each side. The choice
 is the vertex of the parabola through these three, over the logarithm. Several strengths are chosen in turn.
 
-A fit to less text predicts best with a stronger prior, about as much stronger as there is less of it (benchmarks/
-RESULTS.md has the curves): so a candidate that is fitted to a share f of the text has 1/f of the strength that it
-stands for. M judged documents.
+A fit to less text predicts best with a stronger prior between slices, about as much stronger as there is less of it
+(benchmarks/RESULTS.md has the curves): so a candidate that is fitted to a share f of the text has 1/f of the strength
+that it stands for. Priors between words are not so. M judged documents.
 """
 
 from __future__ import annotations
@@ -155,7 +155,11 @@ class Search:
             expected = max(PLANNED_CANDIDATES, done + 1)
             self.report((done + share) / expected, f"{label}: {message}")
 
-        strengths = {place: 10**power / self.plan.share for place, power in zip(self.places, point, strict=True)}
+        parts, share_read = self.model.prior.parts, self.plan.share
+        strengths = {
+            place: 10**power / (share_read if parts[place].joins_slices else 1.0)
+            for place, power in zip(self.places, point, strict=True)
+        }
         started = time.monotonic()
         run = self.make(with_strengths(self.model, strengths), self.plan.training, report, self.folder)
         try:
