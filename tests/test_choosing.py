@@ -123,7 +123,7 @@ def test_where_nothing_differs_the_prior_is_stronger(fitted):
         ({"absent": "filled"}, {"epochs": 2}),
         ({}, {"epochs": 2, "inference": "variational"}),
         ({}, {"epochs": 1}),
-        ({"prior": lx.Ridge(1.0) + lx.GroupMean("party")}, {"epochs": 2}),
+        ({"prior": lx.Ridge() + lx.GroupMean("party")}, {"epochs": 2}),
         ({"prior": lx.Ridge(1.0) + lx.Groups("party", 10.0) + lx.Pairs([("3", "6")])}, {"epochs": 2}),
         ({"prior": lx.Ridge(1.0) + lx.Anchor({"3": np.ones(4)}), "vary": ()}, {"epochs": 2}),
     ],
