@@ -441,7 +441,7 @@ def test_tune_on_the_command_line(write, tmp_path):
     assert len(table) == 4
     assert (tmp_path / "a.svg").read_text().startswith("<svg")
     fitted = lx.load(tmp_path / "model")
-    strengths = {part.get("column"): part["strength"] for part in fitted.settings["model"]["beliefs"]}
+    strengths = {part.get("column"): part.get("strength") for part in fitted.settings["model"]["beliefs"]}
     row = table[table["chosen"]].iloc[0]
     assert (strengths["party"], strengths["period"]) == (row["party"], row["period"])
     for wrong in (["--strength", "party=1,x"], ["--strength", "1,2", "--strength", "3"], ["--strength", "senator=1,2"]):
