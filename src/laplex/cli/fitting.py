@@ -262,7 +262,7 @@ def update(
     numbers = dict(map(_column_and_bins, bins or []))
     made = {*(["period"] if time else []), *(f"{name}_bin" for name in numbers)}
     metadata = [*(name for name in fitted.columns if name not in made), *([time] if time else [])]
-    read = {name: options[name] for name in READ_OPTIONS if name != "unit"}
+    read = {name: options[name] for name in READ_OPTIONS if name in options}
     corpus = lx.read(file, metadata=metadata, numbers=list(numbers), **read)
     if time:
         corpus = corpus.periods(time, every=every)
