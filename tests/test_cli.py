@@ -21,6 +21,7 @@ QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "regres
 COMMANDS = [
     "info",
     "fit",
+    "update",
     "tune",
     "demo",
     "cache",
@@ -79,6 +80,30 @@ def test_fit_saves_a_model_that_loads(laplex, write, tmp_path):
     assert fitted.slices["period"].tolist() == ["2010", "2012", "2010", "2012"]
     assert fitted.vector("red", at={"party": "D", "period": 2010}).shape == (10,)
     assert len(fitted.history) == 2
+
+
+def test_a_model_starts_from_a_file_and_is_updated(laplex, write, tmp_path):
+    rows = [f"{'red blue green sun' if i % 3 else 'oak elm ash sun'},{'DR'[i % 2]},{2010 + i % 4}" for i in range(60)]
+    old, new = (
+        write(name, "\n".join(["speech,party,date", *part]))
+        for name, part in (("old.csv", rows[:40]), ("new.csv", rows))
+    )
+    new.write_text(new.read_text().replace("201", "202"))
+    vectors = write("vectors.vec", "red 1 0 0\noak 0 1 0\n")
+    options = ("--text", "speech", "--time", "date", "--every", "2y")
+    fit = ("--group", "party", "--dimensions", "5", "--epochs", "2", "--no-tests", "--start", vectors)
+    result = laplex("fit", old, *options, *fit, "--out", tmp_path / "old")
+    assert result.returncode == 0, result.stderr
+    assert "starts from vectors.vec: 2 of 7 words are known" in " ".join(result.stderr.split())
+    result = laplex("update", tmp_path / "old", new, *options, "--out", tmp_path / "new")
+    assert result.returncode == 0, result.stderr
+    updated, before = lx.load(tmp_path / "new"), lx.load(tmp_path / "old")
+    assert updated.values("period") == ["2010", "2012", "2020", "2022"]
+    at = {"party": "D", "period": 2010}
+    np.testing.assert_array_equal(updated.vector("red", at=at), before.vector("red", at=at))
+    result = laplex("update", tmp_path / "old", new, "--text", "speech", "--out", tmp_path / "none")
+    assert result.returncode == 1
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_unit_is_kept_in_the_model_and_shown(laplex, write, tmp_path):

@@ -13,6 +13,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import laplex as lx
+
 pytestmark = pytest.mark.slow
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
@@ -127,6 +129,20 @@ def test_variants(tmp_path):
         "none",
         *np.repeat(["planted", "found", "shuffled"], 2),
     ]
+
+
+def test_pretrained(data, tmp_path):
+    random = np.random.default_rng(1)
+    topic = np.arange(len(WORDS)) % 5
+    vectors = tmp_path / "given.bin"
+    lx.word2vec.write(vectors, WORDS, np.eye(5)[topic] @ random.standard_normal((5, 30)), binary=True)
+    tables = run("pretrained", data, tmp_path / "out", tmp_path, "--vectors", str(vectors))
+    found = tables["curve"].set_index(["text", "millions", "model"])["words"]
+    for text in ("senate", "wikipedia"):
+        assert found[text, 0.01, "start"] > found[text, 0.01, "nothing"] - 0.05  # both know the topics of this text
+    assert tables["curve"]["held out"].lt(0).all()
+    assert tables["planted"]["model"].tolist() == ["nothing", "anchor", "start"]
+    assert tables["planted"][["by evidence", "by bare distance"]].gt(0).all().all()
 
 
 def test_joint(data, tmp_path):

@@ -370,8 +370,9 @@ def test_any_kind_of_number_is_a_strength(strength):
     assert lx.Ridge(strength).strength == 2.0
 
 
-def test_an_anchor_of_another_length():
-    check_refused("5 dimensions, the model 8", prior=lx.Ridge(1.0) + lx.Anchor({"0": np.ones(5)}))
+def test_anchors_of_several_lengths():
+    anchors = lx.Anchor({"0": np.ones(5)}) + lx.Anchor({"1": np.ones(6)})
+    check_refused("fixed vectors of 5, 6 dimensions do not go together", prior=lx.Ridge(1.0) + anchors)
 
 
 def test_an_anchor_of_unknown_words():

@@ -8,7 +8,7 @@ P parameters, S slices, V words of a language, N words of all languages, D dimen
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from laplex.errors import InputError, StorageError, explain_keywords
 from laplex.model.absent import AbsentVectors, SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
+from laplex.model.stored import KIND, checked, stored_vectors, within
 from laplex.questions.answers import StoredTest, provided
 from laplex.questions.change import Changes
 from laplex.questions.contrast import Contrasts
@@ -28,11 +29,10 @@ from laplex.runtime import storage
 from laplex.runtime.display import card
 from laplex.text import word2vec
 from laplex.text.tokens import Slices
-from laplex.text.vocabulary import Vocabulary, pack_phrases, unpack_phrases
+from laplex.text.vocabulary import Vocabulary, pack_phrases
 
 EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype
 TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "chosen")
-KIND = "embeddings"  # that manifests of saved models have
 
 
 class Embeddings(Similarities, Contrasts, Changes, Exports):
@@ -48,6 +48,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         spread: (P, D) The standard deviations of a variational fit, or None.
         pooled: (2N, D) The vectors of words, then of contexts, in the first epochs of the fit, which were run without
             slices (`lx.Training.pooled_epochs`), or None. Tests take them from here: they have not seen the metadata.
+        precision: (P) How much the text said of each vector, by which `update` holds it, or None.
         tests: What tests of all words gave, by what was asked. The fit makes the first of them; others are added when
             they are asked for, and saved with the model.
     """
@@ -65,6 +66,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         slice_covariance: SliceCovariance | None = None,
         pooled: NDArray[np.float32] | None = None,
         tests: dict[str, StoredTest] | None = None,
+        precision: NDArray[np.float32] | None = None,
     ) -> None:
         absent = AbsentVectors(slice_covariance, graph, rows, slot) if slice_covariance else None
         super().__init__(rows, theta, slot, counts, absent)
@@ -74,6 +76,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         self.spread = spread
         self.pooled = pooled
         self.tests = tests or {}
+        self.precision = precision
         self.slice_covariance = slice_covariance  # gives the vectors of absent words, if they are not kept
 
     @classmethod
@@ -189,6 +192,8 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             arrays["spread"] = np.ascontiguousarray(self.spread)
         if self.pooled is not None:
             arrays["pooled"] = self.pooled
+        if self.precision is not None:
+            arrays["precision"] = self.precision
         if (prior := self.slice_covariance) is not None:
             arrays |= {"filling/covariance": prior.covariance, "filling/kind": prior.kind}
         for i, test in enumerate(self.tests.values()):
@@ -206,6 +211,32 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             "history": self.history.astype(object).where(self.history.notna(), None).to_dict("records"),
         }
         storage.save(folder, kind, settings, arrays)
+
+    def update(self, corpus: Any, **options: Any) -> Embeddings:
+        """Go on from this model with new text: a new period or group, or more of the same.
+
+        Only the new text is read, so this takes a fraction of the time of a fit to everything. Vectors of slices
+        without new text stay as they are. Contexts, and vectors of slices with new text, are held by what the old text
+        said of them. New slices are joined to the old ones by the model's own prior, and words that
+        the new text has often enough get vectors.
+
+        The likelihood is close to that of a fit to all text. Tests need contexts that were fitted to all of it, so the
+        new model answers with `test=False` only: to test, fit old and new text together with `lx.fit`.
+
+        Args:
+            corpus: The new text alone, a Corpus with the columns that the vectors vary by.
+            **options: `model`, if the prior has parts that a saved model does not keep (lists of pairs, given vectors);
+                `training` or its fields (`epochs=5`), by default those of this model; `min_count`, by default that of
+                this model; `quiet`.
+
+        Returns:
+            New Embeddings; these stay as they are.
+
+        Example:
+            fitted = lx.load("to-2024.laplex").update(lx.read("2025.csv", metadata=["year"]))
+        """
+        updated: Embeddings = provided("update")(self, corpus, **options)
+        return updated
 
     def report(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """A report on these vectors, for a notebook or a file.
@@ -257,26 +288,18 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
     """
     saved = storage.load(folder, kind)
     arrays, settings = saved.arrays, saved.settings
+    vectors = stored_vectors(saved)
+    rows, theta = vectors.rows, vectors.theta
     try:
-        keys = tuple(_texts(key) for key in settings["slices"])
-        slices = Slices(_names(settings, "columns"), keys, arrays["slice_of_document"])
-        if any(len(key) != len(slices.columns) for key in keys) or not _within(slices.of_document, 0, len(slices)):
-            raise ValueError("its slices")
-        vocabularies, counts = [], []
-        for i, language in enumerate(_names(settings, "languages")):
-            words = storage.unpack(arrays[f"words/{i}/text"], arrays[f"words/{i}/starts"])
-            counts.append(_checked(arrays[f"counts/{i}"], "iu", (len(slices), len(words))))
-            vocabularies.append(Vocabulary(words, counts[i].sum(0), language, unpack_phrases(arrays, i)))
-        rows = Rows(vocabularies, slices)
-        theta, slot = arrays["theta"], _checked(arrays["slot"], "i", (len(rows),))
-        if theta.ndim != 2 or theta.dtype != np.float32 or not _within(slot, -1, len(theta)):
-            raise ValueError("its vectors")
         spread = arrays.get("spread")
         if spread is not None:
-            _checked(spread, "f", theta.shape)
+            checked(spread, "f", theta.shape)
         pooled = arrays.get("pooled")  # models of version 0.1.0 have none
         if pooled is not None:
-            _checked(pooled, "f", (2 * sum(map(len, vocabularies)), theta.shape[1]))
+            checked(pooled, "f", (2 * len(vectors), theta.shape[1]))
+        precision = arrays.get("precision")
+        if precision is not None:
+            checked(precision, "f", theta.shape[:1])
         graph, covariance = _graph(arrays, len(theta)), _slice_covariance(arrays, rows)
         history = settings["history"]
         columns = {name for record in history for name in record}
@@ -284,7 +307,8 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
             raise ValueError("its history")
         _tuning(dict(settings["fit"]))
         fit, tests = dict(settings["fit"]), _tests(settings.get("tests", []), arrays)
-        return Embeddings(rows, theta, slot, counts, graph, fit, history, spread, covariance, pooled, tests)
+        others = graph, fit, history, spread, covariance, pooled, tests, precision
+        return Embeddings(rows, theta, vectors.slot, vectors.counts, *others)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
 
@@ -317,39 +341,13 @@ def _tests(settings: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Store
     return tests
 
 
-def _names(settings: dict[str, Any], what: str) -> tuple[str, ...]:
-    """The names of columns or languages; ValueError unless they are a list of different texts."""
-    names = settings[what]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ValueError(f"its {what} are {names!r}")
-    return _texts(names)
-
-
-def _texts(values: Iterable[Any]) -> tuple[str, ...]:
-    """The values as text; ValueError if one has half of a surrogate pair, which no table can hold."""
-    texts = tuple(str(value) for value in values)
-    "".join(texts).encode()
-    return texts
-
-
-def _checked(array: NDArray[Any], kinds: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """The array; ValueError unless its dtype is of one of these kinds (NumPy's letters) and it has this shape."""
-    if array.dtype.kind not in kinds or array.shape != shape:
-        raise ValueError(f"an array of {array.dtype} with the shape {array.shape} where it must be {shape}")
-    return array
-
-
-def _within(numbers: NDArray[Any], least: int, end: int) -> bool:
-    return numbers.ndim == 1 and numbers.dtype.kind == "i" and bool(((numbers >= least) & (numbers < end)).all())
-
-
 def _graph(arrays: dict[str, NDArray[Any]], nodes: int) -> Graph:
     edges = arrays["graph/first"].shape[:1]
-    parts = {name: _checked(arrays[f"graph/{name}"], kind, edges) for name, kind in EDGE_ARRAYS.items()}
+    parts = {name: checked(arrays[f"graph/{name}"], kind, edges) for name, kind in EDGE_ARRAYS.items()}
     targets = arrays["graph/targets"]
     if targets.ndim != 2:
         raise ValueError("its fixed vectors")
-    diagonal = _checked(arrays["graph/diagonal"], "f", (nodes,))
+    diagonal = checked(arrays["graph/diagonal"], "f", (nodes,))
     return Graph(**parts, diagonal=diagonal, targets=targets)  # type: ignore[arg-type]
 
 
@@ -357,9 +355,9 @@ def _slice_covariance(arrays: dict[str, NDArray[Any]], rows: Rows) -> SliceCovar
     if "filling/covariance" not in arrays:
         return None
     kinds, slices = len(arrays["filling/covariance"]), len(rows.slices)
-    covariance = _checked(arrays["filling/covariance"], "f", (kinds, slices, slices))
-    kind = _checked(arrays["filling/kind"], "i", (sum(map(len, rows.vocabularies)),))
-    if not np.isfinite(covariance).all() or not _within(kind, 0, kinds):
+    covariance = checked(arrays["filling/covariance"], "f", (kinds, slices, slices))
+    kind = checked(arrays["filling/kind"], "i", (sum(map(len, rows.vocabularies)),))
+    if not np.isfinite(covariance).all() or not within(kind, 0, kinds):
         raise ValueError("what fills absent words")
     return SliceCovariance(covariance, kind)
 

@@ -1,7 +1,7 @@
 """The `laplex` command.
 
     laplex info, cache, pairs            describe a corpus or a model, manage the cache, read dictionaries
-    laplex fit, tune, demo               estimate models
+    laplex fit, update, tune, demo       estimate models
     laplex contrast, distance, drift, regress, explain, passages    test how words differ
     laplex neighbors, similarity, association, trajectory, project, stability    ask saved models
     laplex evaluate, export, explore, report    score a model, or pass it on

@@ -1,4 +1,4 @@
-"""`laplex fit`, `laplex tune` and `laplex demo`: estimate a model from a corpus and save it."""
+"""`laplex fit`, `update`, `tune` and `demo`: estimate a model from a corpus and save it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from laplex.cli.corpora import (
     phrases_of,
     show_summary,
 )
+from laplex.cli.options import SavedModel
 from laplex.errors import InputError
 from laplex.fitting.estimation import DivergedError
 from laplex.fitting.grid import Values
@@ -187,6 +188,10 @@ def fit(
     rotate: Annotated[
         bool | None, Option(help="Rotate languages onto each other after an epoch. Default: if a prior joins them.")
     ] = None,
+    start: Annotated[
+        Path | None,
+        Option(help="Vectors to start from: a file of word2vec, GloVe or fastText, or a saved model. For little text."),
+    ] = None,
     pooled_epochs: Annotated[
         int | None,
         Option(
@@ -222,7 +227,7 @@ def fit(
         rotate="auto" if rotate is None else rotate, **{name: options[name] for name in TRAINING_OPTIONS}
     )
     try:
-        fitted = lx.fit(model, tokens, training, tests=tests, quiet=quiet)
+        fitted = lx.fit(model, tokens, training, start=start, tests=tests, quiet=quiet)
     except DivergedError as error:
         if error.last_good is not None and is_first_rank:
             error.last_good.save(out)
@@ -231,6 +236,48 @@ def fit(
     if is_first_rank:
         fitted.save(out)
         show(f"{fitted!r}, saved in {out}")
+
+
+@command("laplex update speeches.laplex speeches-2025.csv --text speech --time date --every 2y --out new.laplex")
+def update(
+    model: SavedModel,
+    file: Annotated[str, Argument(help="The new text alone: a file, a folder or a glob in quotes.")],
+    *,
+    out: Annotated[Path, Option(help="The folder to save the updated model in.")],
+    text: TextColumn = "text",
+    time: Annotated[str | None, Option(help="A column that holds dates or years, if the model has periods.")] = None,
+    every: Annotated[str, Option(help="The length of a period, as that of the model: 1y, 10y, 6m, 2w.")] = "1y",
+    bins: Annotated[
+        list[str] | None, Option(help="A column of numbers and the edges of the model's bins; may be repeated.")
+    ] = None,
+    language_column: LanguageColumn = None,
+    tokenizer: Tokenizer = None,
+    documents: Documents = "lines",
+    missing: Missing = "error",
+    encoding: Encoding = "utf-8",
+    min_count: Annotated[
+        int | None, Option(help="How often a new word must occur. Default: that of the model.")
+    ] = None,
+    epochs: Annotated[int | None, Option(help="The number of passes. Default: that of the model.")] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Go on from a saved model with new text, which alone is read: a new period or group, or more of the same."""
+    options = locals()
+    fitted = lx.load(model)
+    numbers = dict(map(_column_and_bins, bins or []))
+    made = {*(["period"] if time else []), *(f"{name}_bin" for name in numbers)}
+    metadata = [*(name for name in fitted.columns if name not in made), *([time] if time else [])]
+    read = {name: options[name] for name in READ_OPTIONS if name in options}
+    corpus = lx.read(file, metadata=metadata, numbers=list(numbers), **read)
+    if time:
+        corpus = corpus.periods(time, every=every)
+    for name, count_or_edges in numbers.items():
+        corpus = corpus.bins(name, count_or_edges, quiet=quiet)
+    chosen = {name: options[name] for name in ("min_count", "epochs", "threads") if options[name] is not None}
+    updated = fitted.update(corpus, quiet=quiet, **chosen)
+    updated.save(out)
+    show(f"{updated!r}, saved in {out}")
 
 
 @command(

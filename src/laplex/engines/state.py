@@ -134,11 +134,16 @@ class State:
             total += float(graph.weight[edges] @ _squared_norm(difference))
         return float(-0.5 * total)
 
+    def precision(self, parameters: int, epochs: int) -> NDArray[np.float32]:
+        """(P) How much an epoch says of each parameter: the mean growth of its accumulator, Fisher's information."""
+        growth = (self.accumulator[:parameters] - np.float32(INITIAL_ACCUMULATOR)) / np.float32(max(epochs, 1))
+        return growth.astype(np.float32)
+
     def fill(self, graph: Graph) -> None:
         """Move the rows that no gradient has touched to their exact optimum under the prior, all others held fixed."""
         untouched = np.flatnonzero(self.accumulator[: len(graph)] == np.float32(INITIAL_ACCUMULATOR))
         if len(untouched):
-            _solve(graph, self.theta, untouched)
+            solve(graph, self.theta, untouched)
 
 
 class Engine:
@@ -195,7 +200,7 @@ def edge_ends(graph: Graph) -> tuple[Ints, Ints, Floats, NDArray[np.bool_]]:
     return one, two, np.concatenate([pull, pull[mutual]]), np.concatenate([mutual, mutual[mutual]])
 
 
-def _solve(graph: Graph, theta: NDArray[np.float32], rows: Ints) -> None:
+def solve(graph: Graph, theta: NDArray[np.float32], rows: Ints) -> None:
     """Set `rows` of θ, behind whose parameters stand the graph's targets, to the optimum given all other rows.
 
     For each row i among them: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.

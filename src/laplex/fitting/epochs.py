@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from laplex.engines.languages import Rotation
 
 Report = Callable[[float, str], None]  # called with the share that is done, and a message
+
+
+class Initial(Protocol):
+    """Vectors that are known before the first epoch."""
+
+    def begin(self, state: State, problem: Problem, rate: float) -> None:
+        """Set the vectors and accumulators of the rows that are known."""
 
 
 class DivergedError(LaplexError):
@@ -55,6 +62,7 @@ class Task:
     embeddings: Callable[[NDArray[np.float32], Records], Embeddings]  # what they are after an epoch
     report: Report | None
     quiet: bool
+    initial: Initial | None = None  # vectors that are known before the first epoch
 
 
 class EpochLoop:
@@ -79,6 +87,9 @@ class EpochLoop:
         """The first state, or that of the checkpoint; returns the problem to be solved first."""
         problem = self.rotation.apart if self.rotation else self.problem
         self.state = State.initial(problem, self.training.seed)
+        if self.task.initial is not None:
+            assert self.training.rate is not None
+            self.task.initial.begin(self.state, problem, self.training.rate)
         self.arrays = self.state.arrays  # of the first epoch's state, in whose memory later ones are
         self.position = self._resume()
         if self.rotation and self.position.history:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.fitting.choosing import choose_strengths
+from laplex.fitting.earlier import EarlierModel, slices_with
 from laplex.fitting.epochs import DivergedError, EpochLoop, Report, Task, record_of, summary
+from laplex.fitting.initial import InitialVectors
 from laplex.fitting.provenance import fit_settings
 from laplex.fitting.start import POOLED, Records, Start, pooled_epochs, pooled_model, pooled_problem
 from laplex.fitting.training import Training, as_tokens, split_token_options, suggest_unit
@@ -42,6 +44,7 @@ def fit(
     corpus: Corpus | Tokens,
     training: Training | None = None,
     *,
+    start: Any = None,
     tests: bool = True,
     quiet: bool = False,
     **options: Any,
@@ -53,6 +56,9 @@ def fit(
             first, which takes less than the fit itself; `tuning` of the result has what was tried.
         corpus: A Corpus, as `lx.read` gives, or Tokens.
         training: The computational choices; see `lx.Training`.
+        start: Vectors to start from instead of random ones, for little text: a file of word2vec, GloVe or fastText,
+            gensim's KeyedVectors, a dict, the folder of a saved model, or Embeddings, whose contexts are taken as well.
+            Words that are not in it start at random. If dimensions differ, its vectors are projected.
         tests: Test all words that have enough text for each column that the vectors vary by, and keep the findings with
             the model, so that `contrast` and `drift` have them in an instant, also without the text.
         quiet: Print nothing.
@@ -75,12 +81,15 @@ def fit(
             raise InputError(f"fit has no {name}={hint}")
     training = replace(training or Training(), **options).with_defaults(Likelihood.of(model.likelihood))
     tokens = as_tokens(corpus, token_options, quiet)
+    if start is not None and training.engine == "reference":
+        raise InputError('start=: engine="reference" finds the maximum wherever it starts: write engine="cpu"')
+    initial = None if start is None else InitialVectors.of(start, tokens.vocabularies, model.dimensions, quiet=quiet)
 
     def candidate(model: Model, training: Training, report: Report, starts: Path) -> Estimation:
-        return Estimation(model, tokens, training, True, report, starts, judge_epochs=False)
+        return Estimation(model, tokens, training, True, report, starts, judge_epochs=False, initial=initial)
 
     choice = choose_strengths(model, tokens, training, candidate, quiet)
-    estimation = Estimation(choice.model, tokens, training, quiet)
+    estimation = Estimation(choice.model, tokens, training, quiet, initial=initial)
     estimation.settings = choice.added_to(estimation.settings)
     estimation.identity |= choice.identity
     suggest_unit(model.vary, tokens, quiet)
@@ -100,10 +109,16 @@ def keep_tests(fitted: Embeddings, tokens: Tokens, threads: int | None, quiet: b
         fitted.inference(tokens=tokens, threads=threads, quiet=quiet).test_columns()
 
 
-def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Problem) -> dict[str, Any]:
+def fit_identity(
+    model: Model,
+    training: Training,
+    tokens: Tokens,
+    problem: Problem,
+    initial: InitialVectors | EarlierModel | None = None,
+) -> dict[str, Any]:
     """What a checkpoint must have in common with a fit that resumes from it.
 
-    The graph has a hash, since two different lists of pairs may have the same settings.
+    The graph has a hash, since two different lists of pairs may have the same settings, and so has the start.
     """
     graph = hashlib.sha256()
     for field in fields(problem.graph):
@@ -112,7 +127,9 @@ def fit_identity(model: Model, training: Training, tokens: Tokens, problem: Prob
     may_change = ("checkpoint", "checkpoint_minutes", "threads", "patience")
     fixed = {name: value for name, value in asdict(training).items() if name not in may_change}
     ranks = {"ranks": communicator().size} if communicator().size > 1 else {}
-    return {"model": model.settings(), "graph": graph.hexdigest(), "training": fixed, "tokens": tokens.digest} | ranks
+    start = {"start": initial.digest} if initial is not None else {}
+    identity = {"model": model.settings(), "graph": graph.hexdigest(), "training": fixed, "tokens": tokens.digest}
+    return identity | ranks | start
 
 
 def _check_filled(training: Training) -> None:
@@ -150,11 +167,14 @@ class Estimation:
         report: Report | None = None,
         starts: Path | None = None,
         judge_epochs: bool = True,
+        initial: InitialVectors | None = None,
+        earlier: Embeddings | None = None,
     ) -> None:
         if model.absent == "filled":
             _check_filled(training)
         self.model, self.tokens, self.quiet, self.report, self.starts = model, tokens, quiet, report, starts
-        self.rows = Rows(tokens.vocabularies, tokens.slices(model.vary))
+        slices = tokens.slices(model.vary) if earlier is None else slices_with(earlier, tokens)
+        self.rows = Rows(tokens.vocabularies, slices)
         problem = make_problem(model, tokens, self.rows, training.holdout, training.seed, quiet=quiet)
         _check_text(problem)
         if training.inference == "variational":
@@ -164,8 +184,15 @@ class Estimation:
         training = training.for_text(int(communicator().allreduce(np.array([len(tokens)]))[0]))
         self.training = training = replace(training, pooled_epochs=pooled_epochs(model, training, problem))
         self.pooled: NDArray[np.float32] | None = None  # (2V, D) the vectors before slices began
+        self.precision: NDArray[np.float32] | None = None
+        self.graph = problem.graph
+        self.initial: InitialVectors | EarlierModel | None = initial
+        if earlier is not None:
+            self.initial = EarlierModel(earlier, self.rows, problem, training.epochs)
+            problem = self.initial.held()
         self.settings = fit_settings(model, tokens, self.rows, training)
-        self.identity = fit_identity(model, training, tokens, problem)
+        self.settings |= self.initial.settings if self.initial else {}
+        self.identity = fit_identity(model, training, tokens, problem, self.initial)
         if communicator().size > 1:
             from laplex.engines import ranks
 
@@ -191,10 +218,10 @@ class Estimation:
         """The result, with the counts of words over the text of all ranks."""
         rows, tokens, problem = self.rows, self.tokens, self.problem
         counts = [communicator().allreduce(tokens.counts(rows.slices, i)) for i in range(len(tokens.vocabularies))]
-        graph, covariance = problem.graph, problem.slice_covariance
-        return Embeddings(
-            rows, theta, problem.slot, counts, graph, self.settings, history, spread, covariance, self.pooled
-        )
+        if isinstance(self.initial, EarlierModel):
+            counts = self.initial.counts_with(counts)
+        facts = self.graph, self.settings, history, spread, problem.slice_covariance, self.pooled
+        return Embeddings(rows, theta, problem.slot, counts, *facts, precision=self.precision)
 
     def held_out_likelihood(self, theta: NDArray[Any], held_out: HeldOutDocuments | None = None) -> float | None:
         """The mean log likelihood of a held-out token, over the text of all ranks."""
@@ -214,9 +241,13 @@ class Estimation:
             if len(start.history) < training.pooled_epochs and start.state is not None:
                 return start.vectors[self.problem.pooled_row], start.history
             self.pooled = start.vectors
-        task = Task(self.problem, training, self.held_out_likelihood, self.embeddings, self.report, self.quiet)
+        judges = self.held_out_likelihood, self.embeddings
+        task = Task(self.problem, training, *judges, self.report, self.quiet, self.initial)
         loop = EpochLoop(task, checkpoint, True, start)
         history = loop.run(epochs)
+        self.precision = loop.state.precision(self.problem.parameters, len(history))
+        if isinstance(self.initial, EarlierModel):
+            self.precision = self.initial.precision_with(self.precision)
         say(f"fitted in {len(history)} epochs{summary(history)}", quiet=self.quiet)
         return loop.state.unpadded(self.problem.parameters), history
 
@@ -228,7 +259,7 @@ class Estimation:
         if is_further:
             return Start(np.zeros((problem.parameters, problem.dimensions), np.float32), None, [])
         if self.starts is not None:
-            identity = fit_identity(pooled_model(self.settings), training, self.tokens, problem)
+            identity = fit_identity(pooled_model(self.settings), training, self.tokens, problem, self.initial)
             identity |= {"vary": list(self.model.vary), "absent": self.model.absent}  # by which they are judged
             key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:24]
             checkpoint = Checkpoint(self.starts / f"start-{key}", identity, self.quiet)
@@ -244,7 +275,8 @@ class Estimation:
         def embeddings(theta: NDArray[np.float32], history: Records) -> Embeddings:
             return self.embeddings(theta[origin], history)
 
-        loop = EpochLoop(Task(problem, training, judge, embeddings, self.report, self.quiet), checkpoint, False)
+        task = Task(problem, training, judge, embeddings, self.report, self.quiet, self.initial)
+        loop = EpochLoop(task, checkpoint, False)
         assert training.pooled_epochs is not None
         history = loop.run(min(epochs, training.pooled_epochs))
         ranks.broadcast(loop.state.accumulator)

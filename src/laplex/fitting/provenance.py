@@ -90,6 +90,11 @@ def tokens_of(fitted: Embeddings, tokens: Tokens | None = None) -> Tokens:
     known = fitted.settings.get("tokens")
     if not known:
         raise InputError("these vectors were not fitted here, so there is no text to test them with")
+    if "updated" in fitted.settings:
+        raise InputError(
+            "this model was updated with text that came later, and tests need contexts that were fitted to all of the "
+            "text: lx.fit old and new text together for them, or ask this model with test=False"
+        )
     if "ranks" in known:  # each process had a part of the text
         if tokens is None:
             raise InputError(

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.errors import InputError
 from laplex.model.absent import SliceCovariance, eliminate
 from laplex.model.graph import Graph
 from laplex.model.likelihoods import Likelihood
 from laplex.model.model import Model
+from laplex.model.pretrained import principal_axes
 from laplex.model.rows import Rows
 from laplex.runtime.display import say
 from laplex.text.tokens import Tokens
@@ -105,11 +105,8 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     for part, graph in zip(model.prior.parts, graphs, strict=True):
         if coverage := part.coverage(rows, graph):
             say(coverage, quiet=quiet)
+    graphs = _with_targets_of(model.dimensions, graphs, quiet)
     total = Graph.union(graphs)
-    if len(total.targets) and total.targets.shape[1] != model.dimensions:
-        raise InputError(
-            f"the vectors to be anchored to have {total.targets.shape[1]} dimensions, the model {model.dimensions}"
-        )
     total.check_positive_definite(rows.name)
     merged, slot = total.merge_ties()
     if tied := rows.tied_words(slot):
@@ -130,6 +127,22 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     np.minimum.at(pooled_row, slot, rows.without_slices())
     numbers = {"slot": slot, "initial_row": initial_row, "pooled_row": pooled_row}
     return numbers | {"graph": merged, "parts": parts}
+
+
+def _with_targets_of(dimensions: int, graphs: list[Graph], quiet: bool) -> list[Graph]:
+    """The same graphs with fixed vectors of the model's dimensions: projected, all alike, or padded with zeros."""
+    targets = [graph.targets for graph in graphs if len(graph.targets)]
+    given = {array.shape[1] for array in targets}
+    if given <= {dimensions} or len(given) > 1:  # those of several lengths do not go together: the union says so
+        return graphs
+    (width,) = given
+    if width < dimensions:
+        say(f"fixed vectors of {width} dimensions are padded with zeros to {dimensions}", quiet=quiet)
+        axes = np.eye(width, dimensions)
+    else:
+        axes, kept = principal_axes(np.concatenate(targets), dimensions)
+        say(f"fixed vectors of {width} dimensions are projected to {dimensions}, which keeps {kept:.0%}", quiet=quiet)
+    return [replace(graph, targets=graph.targets @ axes) if len(graph.targets) else graph for graph in graphs]
 
 
 def _parameters_for_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -> dict[str, Any]:

@@ -8,17 +8,19 @@ if their vectors are computed from the prior (`absent.py`). P parameters, D dime
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, explain_keywords, quote
-from laplex.model.absent import AbsentVectors
 from laplex.model.rows import Rows
 from laplex.text.periods import have_order
 from laplex.text.spelling import compose
+
+if TYPE_CHECKING:
+    from laplex.model.absent import AbsentVectors
 
 MAX_FILLED_BLOCKS = 4  # of a language and slice with absent words, kept for the next question
 

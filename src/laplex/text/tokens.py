@@ -6,6 +6,7 @@ memory-mapped from there. N tokens, M documents, S slices, V words.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Collection, Sequence
@@ -267,6 +268,36 @@ class Tokens:
         added.columns = (*self.columns, name)
         added._codes, added._values = {**self._codes, name: codes}, {**self._values, name: list(values)}
         return added
+
+    def in_vocabularies(self, vocabularies: Sequence[Vocabulary]) -> Tokens:
+        """The same text with other vocabularies, which is not stored; words that these do not have are left out.
+
+        Args:
+            vocabularies: The vocabularies, matched by language; of one here and one there, the name does not matter.
+
+        Returns:
+            The tokens with the ids and counts of these vocabularies.
+        """
+        names = [vocabulary.language for vocabulary in vocabularies]
+        single = len(names) == len(self.vocabularies) == 1
+        place = np.array([0 if single else names.index(own.language) for own in self.vocabularies], np.int32)
+        ids = np.full(len(self), -1, np.int32)
+        language = np.repeat(self.languages, np.diff(self.offsets))
+        for number, own in enumerate(self.vocabularies):
+            inside = language == number
+            ids[inside] = vocabularies[place[number]].ids(own.words)[self.ids[inside]]
+        kept = ids >= 0
+        other = copy(self)
+        other.ids, other.languages = ids[kept], place[self.languages]
+        other.offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
+        other.vocabularies = tuple(vocabularies)
+        hashed = hashlib.blake2b(self.digest.encode(), digest_size=16)
+        for vocabulary in vocabularies:
+            hashed.update("\n".join([vocabulary.language, *vocabulary.words]).encode())
+            hashed.update(np.ascontiguousarray(vocabulary.counts, np.int64).tobytes())
+        other.digest = hashed.hexdigest()
+        vars(other).pop("_sizes", None)
+        return other
 
     def _check(self, column: str) -> str:
         if column not in self._values:

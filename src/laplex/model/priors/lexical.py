@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ from laplex.errors import InputError, quote
 from laplex.lexicons.pairs import read_pairs
 from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.graph import Graph
+from laplex.model.pretrained import Pretrained, foreign, look_up
 from laplex.model.priors.prior import ByEdge, ByWord, Prior, by_word, check_by_edge, check_strength, shown
 from laplex.model.rows import Role, Rows
-from laplex.text import word2vec
 
 Joins = Literal["word-word", "word-context", "context-context"]
 ROLES: dict[str, list[tuple[Role, Role]]] = {
@@ -237,12 +236,16 @@ class Translations(_OnPairs):
 class Anchor(Prior):
     """Vectors are near given ones that stay fixed: −½ strength Σ_w ‖x_w − u_w‖², in every slice.
 
+    Only words that both have are drawn. Vectors of more dimensions than the model are projected onto their principal
+    axes, of fewer are padded with zeros. They keep their length: for long ones a small strength is enough.
+
     Args:
-        vectors: A file in word2vec's formats, text or binary; or a mapping from words to vectors, such as a dict or
-            gensim's KeyedVectors.
+        vectors: A file of word2vec (text or binary), GloVe or fastText (.vec); the folder of a saved model; Embeddings;
+            or a mapping from words to vectors, such as a dict or gensim's KeyedVectors. Of a model that has slices, the
+            mean over slices is taken.
         strength: A number, or one for each word in a mapping, 0 for the others. Without it, `lx.fit` chooses one by
             held-out text.
-        on: Whether "words" or "contexts" are near them.
+        on: Whether "words" or "contexts" are near them. For contexts, the context vectors of a model are taken.
         language: The language of the words, if the corpus has several.
 
     Example:
@@ -262,35 +265,34 @@ class Anchor(Prior):
         check_strength(self.strength, infinite=False)
         if self.on not in ("words", "contexts"):
             raise InputError(f'Anchor(on="{self.on}"): write "words" or "contexts"')
-        if isinstance(self.vectors, (str, os.PathLike)):
-            words, vectors = word2vec.read(self.vectors)
-            object.__setattr__(self, "vectors", dict(zip(words, vectors, strict=True)))
-        if not hasattr(self.vectors, "__contains__") or not hasattr(self.vectors, "__getitem__"):
-            raise InputError(f"{type(self.vectors).__name__} does not map words to vectors: pass a path or a dict")
+        if not isinstance(self.vectors, Pretrained):
+            object.__setattr__(self, "vectors", Pretrained.of(self.vectors, self.language))
+
+    @property
+    def _by_word(self) -> Mapping[str, Any]:
+        """The given vectors: those of contexts, if the contexts are drawn and a model has them."""
+        given: Pretrained = self.vectors
+        return given.contexts if self.on == "contexts" and given.contexts is not None else given.words
 
     def graph(self, rows: Rows) -> Graph:
         self.check_chosen()
         language = rows.language(self.language)
         vocabulary = rows.vocabularies[language]
         strengths = by_word(self.strength or 0.0, vocabulary)
-        words = [word for word in vocabulary if word in self.vectors]
-        if not words:
-            raise InputError(f"none of the {len(vocabulary):,} words of the vocabulary has a vector to be anchored to")
-        vectors = [np.asarray(self.vectors[word], np.float64) for word in words]
-        if len({vector.shape for vector in vectors}) > 1 or not np.isfinite(targets := np.array(vectors)).all():
-            raise InputError("the vectors to be anchored to are not all of one length, or not finite")
-        ids = vocabulary.ids(words)
+        known, targets = look_up(self._by_word, vocabulary.words, self.vectors.name)
+        ids = np.flatnonzero(known)
         starts = rows.everywhere("word" if self.on == "words" else "context", language)
         first = np.add.outer(starts, ids)
-        second = np.broadcast_to(len(rows) + np.arange(len(words)), first.shape)
+        second = np.broadcast_to(len(rows) + np.arange(len(ids)), first.shape)
         return Graph.of(len(rows), first, second, np.tile(strengths[ids], len(starts)), targets=targets)
 
     def coverage(self, rows: Rows, graph: Graph) -> str:
         vocabulary = rows.vocabularies[rows.language(self.language)]
-        return f"{len(graph.targets):,} of {len(vocabulary):,} words have a vector to be anchored to"
+        known = f"{len(graph.targets):,} of {len(vocabulary):,} words have a vector to be anchored to"
+        return known + foreign(len(graph.targets), len(vocabulary))
 
     def __repr__(self) -> str:
-        return f'Anchor({len(self.vectors):,} vectors, {shown(self.strength)}, on="{self.on}")'
+        return f'Anchor({len(self._by_word):,} vectors, {shown(self.strength)}, on="{self.on}")'
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,23 @@ def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Map
         yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
 
 
+def saved_prior(settings: Mapping[str, Any]) -> Prior | None:
+    """The prior of a fitted model, made again from its description; None if that does not say everything."""
+    parts: list[Prior] = []
+    for prior, described in saved_priors(settings):
+        if not is_dataclass(prior):
+            return None
+        given = {field.name: described.get(field.name) for field in fields(prior)}
+        by_text = {"strength"} if described.get("by_text") else set()
+        optional = {
+            field.name for field in fields(prior) if field.default is None and field.name != "strength"
+        } | by_text
+        if any(value is None and name not in optional for name, value in given.items()):
+            return None
+        parts.append(prior(**{name: math.inf if value == "inf" else value for name, value in given.items()}))
+    return parts[0] if len(parts) == 1 else Sum(tuple(parts)) if parts else None
+
+
 def saved_ridge(settings: Mapping[str, Any]) -> Ridge:
     """The Ridge of a fitted model for the same model without slices: one number, or what depends on the text."""
     ridges = [prior.ridge(described) for prior, described in saved_priors(settings)]
