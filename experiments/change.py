@@ -130,7 +130,7 @@ class Change:
         first = (seed - 1) * self.refits + 1  # no fit is used twice
         table = lx.change(self.tokens, PERIOD, self.words, refits=self.refits, seed=first, threads=1, quiet=True)
         self.tables.append(table.set_index("word").loc[self.words])
-        return self.tables[-1]["distance"].to_numpy(np.float64)
+        return self.tables[-1]["estimate"].to_numpy(np.float64)
 
     def one_model(self, seed: int) -> Floats:
         options = {"epochs": 10, "holdout": 0.0, "threads": 1, "tests": False, "quiet": True}
@@ -214,7 +214,7 @@ def run(report: Report, text: pl.DataFrame, gold: dict[str, float], seeds: int, 
         frame[name] = stats.rankdata(-by_word.mean(0), "ordinal")
         print(f"{name}: {row['spearman']:.3f} sd {spread:.3f}", flush=True)
         if name == "laplex":
-            numbers = pd.concat(change.tables).groupby(level=0)[["distance", "estimate", "lower", "upper"]].mean()
+            numbers = pd.concat(change.tables).groupby(level=0)[["estimate", "lower", "upper"]].mean()
             numbers = numbers.join(change.tables[0][["uses", "uses_against"]])
             frame = frame.join(numbers.reindex([spelled.get(word) for word in gold]).reset_index(drop=True))
     report.table("words", frame.sort_values("laplex"), "Change of words: gold scores, lx.change, and ranks by method")

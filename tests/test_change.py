@@ -37,17 +37,20 @@ def found():
 
 
 def test_a_word_that_moved_is_first(found):
-    assert found["word"].tolist()[0] == "moved" and found["word"].tolist()[3] == "gone"
+    assert found["word"].tolist()[0] == "moved"
+    assert found["word"].tolist()[3] == "gone"
     by_word = found.set_index("word")
     assert by_word.loc["moved", "lower"] > 1.5 * by_word.loc[["mixed", "still"], "upper"].max()
-    assert by_word.loc["mixed", "lower"] == 0
+    assert by_word.loc["mixed", "lower"] < 0.1
+    assert by_word.loc["moved", "estimate"] > 1
     known = found.dropna()
-    assert (known["lower"] <= known["estimate"]).all() and (known["estimate"] <= known["upper"]).all()
+    assert (known["lower"] <= known["estimate"]).all()
+    assert (known["estimate"] <= known["upper"]).all()
 
 
 def test_a_word_of_one_period_has_no_distance(found):
     gone = found.set_index("word").loc["gone"]
-    assert np.isnan(gone[["distance", "estimate", "lower", "upper"]].astype(float)).all()
+    assert np.isnan(gone[["estimate", "lower", "upper"]].astype(float)).all()
     assert (gone["uses"], gone["uses_against"], gone["units_against"]) == (40, 0, 0)
 
 
@@ -77,7 +80,7 @@ def test_estimates_are_free_of_noise_where_nothing_changes():
     found = lx.change(read(rows), "period", min_uses=10, model=MODEL, **TINY)
     assert len(found) > 40
     assert (found["lower"] > 0).mean() < 0.2
-    assert found["estimate"].median() < 0.5 * found["distance"].median()
+    assert abs(found["estimate"].mean()) < 0.05
 
 
 def test_units_that_repeat_themselves_are_no_more_evidence():
@@ -88,7 +91,8 @@ def test_units_that_repeat_themselves_are_no_more_evidence():
     by_author = lx.change(read(repeated, unit="author"), "period", **options).set_index("word")
     width = by_author["upper"] - by_author["lower"], alone["upper"] - alone["lower"]
     assert (width[0] > 1.5 * width[1])["moved"]
-    assert by_author["units"].tolist() == [12, 12] and alone["units"].tolist() == [60, 60]
+    assert by_author["units"].tolist() == [12, 12]
+    assert alone["units"].tolist() == [60, 60]
 
 
 def test_refits_are_averaged_and_repeatable():
@@ -98,8 +102,8 @@ def test_refits_are_averaged_and_repeatable():
         lx.change(tokens, "period", ["moved", "mixed"], refits=refits, seed=seed, **options).set_index("word")
         for seed, refits in ((1, 1), (2, 1), (1, 2))
     )
-    mean = (one["distance"] + two["distance"]) / 2
-    assert both["distance"].to_numpy() == pytest.approx(mean[both.index].to_numpy())
+    mean = (one["estimate"] + two["estimate"]) / 2
+    assert both["estimate"].to_numpy() == pytest.approx(mean[both.index].to_numpy())
     again = lx.change(tokens, "period", ["moved", "mixed"], refits=2, seed=1, **options).set_index("word")
     assert again.equals(both)
 

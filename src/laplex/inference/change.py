@@ -6,13 +6,14 @@ word on the whole text, without labels, and a use of a word is described by the 
     h = u(Σ_c k_c w_c α_c),   w_c = a / (a + P(c)),   u(x) = x / ‖x‖
     x = u(h − the mean of h over all the text of its end)
 
-where c runs over the words around it, with weights k_c that fall linearly with the distance. The mean x̄ of a word's uses moves by d = x̄_first − x̄_last. All words move along some
-directions, with what the text is about and how it is written. Of ordinary words, C is the mean of d dᵀ / noise, and
+where c runs over the words around it, with weights k_c that fall linearly with the distance. The mean x̄ of the uses
+moves by d = x̄_1 − x̄_2. All words move along some directions, with what the text is about and how it is written: of
+ordinary words, C is the mean of d dᵀ / noise. In the metric W = (C + s tr(C) / D · I)⁻¹ the change of a word is
 
-    distance² = dᵀ W d,   W = (C + s tr(C) / D · I)⁻¹ normalized to a trace of D
-    estimate² = distance² − tr(W Σ),   Σ the covariance of d over units
+    (dᵀ W d − tr W Σ) / (½ x̄_1ᵀ W x̄_1 + ½ x̄_2ᵀ W x̄_2 − ½ tr W Σ),   Σ the covariance of d over units
 
-Both are averaged over fits from different seeds, before the root is taken for the estimate and its interval.
+which is without noise, 0 where nothing changes, and 2 where the contexts have nothing in common. Words with contexts of
+their own and words used everywhere are on one scale by it. It is averaged over fits from different seeds.
 
 N positions, V words, D dimensions, n cells (a word at an end in a unit), U units.
 """
@@ -49,6 +50,7 @@ CONTEXT_WINDOW = 15  # words on each side, with weights that fall linearly
 COMMON_SHARE = 1e-2  # a: words that are this share of the text have half the weight of rare ones
 ORDINARY_USES = 20  # at each end, of words that show in which directions all words move
 SHRINKAGE = 0.3  # s
+LEAST_LENGTH = 0.5  # of a squared length without noise, as a share of that with noise
 TINY = 1e-12
 
 
@@ -87,10 +89,11 @@ def change(
             that occur three times.
 
     Returns:
-        The words that changed most first: word, value, against, distance (which orders them), estimate (without what
-        the noise of few uses adds to a distance), lower and upper (its interval over units, given the contexts), uses
-        and uses_against, units and units_against. Distances are comparable within a table. A word that is not used at
-        both values has no distance.
+        The words that changed most first: word, value, against, estimate, lower, upper, uses, uses_against, units and
+        units_against. The estimate is the squared distance between the word's contexts at the two values, without what
+        the noise of few uses adds to it, over their squared length: 0 for no change (and by chance a little below),
+        2 for contexts that have nothing in common. "lower" and "upper" are its interval over units, given the vectors
+        of the contexts. A word that fewer than two units use at one of the values has no estimate.
 
     Example:
         lx.change(speeches, "period", ["tax", "climate"], refits=10)
@@ -118,10 +121,9 @@ def change(
 class _Moves:
     """How words (n) move, in one fit."""
 
-    square: Floats  # (n) of the distance
-    noise: Floats  # (n) what the sampling of units adds to it
-    noise_square: Floats  # (n) tr (W Σ)²
-    influence: Floats  # (cells of these words) of units on the square
+    change: Floats  # (n)
+    chance: Floats  # (n) the variance of the change of a word that does not move
+    influence: Floats  # (cells of these words) of units on the change
     cells: Ints  # (n + 1) where those of each word begin
 
 
@@ -195,20 +197,22 @@ class _Uses:
         spread = np.sqrt(units / np.maximum(units - 1, 1))  # of a sample of these units
         sums = (sums - self.sizes[:, None] * mean[row]) * (spread / uses)[row, None]  # the influence of each cell
         noise = np.bincount(row, (sums**2).sum(1), len(rows)).reshape(size, 2).sum(1)
-        d = mean[0::2] - mean[1::2]
-        sums[row % 2 == 1] *= -1.0
-        metric = self._metric(d, noise)
-        d, sums = d @ metric, sums @ metric
-        influence, noise, noise_square = [], np.zeros(len(asked)), np.zeros(len(asked))
+        metric = self._metric(mean[0::2] - mean[1::2], noise)
+        mean, sums = mean @ metric, sums @ metric
+        found, influence = np.full((2, len(asked)), np.nan), []
         for place, word in enumerate(asked.tolist()):
-            here = sums[start[2 * word] : start[2 * word + 2]]
-            covariance = here.T @ here
-            noise[place], noise_square[place] = np.trace(covariance), (covariance**2).sum()
-            influence.append(2 * here @ d[word])
-        square = (d[asked] ** 2).sum(1)
-        known = self.counts[:, asked].min(0) > 0
-        cells = np.cumsum([0, *map(len, influence)])
-        return _Moves(np.where(known, square, np.nan), noise, noise_square, np.concatenate(influence), cells)
+            one, two = mean[2 * word], mean[2 * word + 1]
+            first, last = (sums[start[i] : start[i + 1]] for i in (2 * word, 2 * word + 1))
+            covariance = first.T @ first + last.T @ last
+            trace, length = float(np.trace(covariance)), float(one @ one + two @ two) / 2
+            length = max(length - trace / 2, LEAST_LENGTH * length, TINY)
+            change = (float((one - two) @ (one - two)) - trace) / length
+            found[:, place] = change, 2 * float((covariance**2).sum()) / length**2
+            influence += [first @ (2 * (one - two) - change * one), last @ (2 * (two - one) - change * two)]
+            influence[-2:] = [numbers / length for numbers in influence[-2:]]
+        known = units.reshape(size, 2)[asked].min(1) > 1  # one unit has no noise that can be seen
+        cells = np.cumsum([0, *(len(one) + len(two) for one, two in zip(influence[::2], influence[1::2]))])
+        return _Moves(np.where(known, found[0], np.nan), found[1], np.concatenate(influence), cells)
 
     def _metric(self, d: Floats, noise: Floats) -> Floats:
         """(D, D) The symmetric root of W: directions in which ordinary words move have little weight."""
@@ -260,38 +264,31 @@ class _Uses:
                 yield np.searchsorted(self.cells, cell[position]), end[position], _unit(h[position])
 
     def table(self, asked: Ints, fits: Sequence[_Moves], interval: float) -> pd.DataFrame:
-        """The mean over fits, the words with the largest distance first."""
-        square, noise, noise_square = (
-            np.mean([getattr(moves, name) for moves in fits], axis=0) for name in ("square", "noise", "noise_square")
+        """The means over fits, the words with the largest first."""
+        change, chance, influence = (
+            np.mean([getattr(moves, name) for moves in fits], axis=0) for name in ("change", "chance", "influence")
         )
-        distance = np.mean([np.sqrt(moves.square) for moves in fits], axis=0)
-        influence = np.mean([moves.influence for moves in fits], axis=0)
-        cells = fits[0].cells
-        along = np.array([(influence[a:b] ** 2).sum() for a, b in zip(cells[:-1], cells[1:])])
-        error = np.sqrt(2 * noise_square + np.maximum(along - 4 * noise_square, 0.0))
+        squares = np.concatenate([[0.0], np.cumsum(influence**2)])[fits[0].cells]
+        # the squared influences have the noise of d in them, which is twice what it adds to the variance
+        error = np.sqrt(chance + np.maximum(np.diff(squares) - 2 * chance, 0.0))
         reach = stats.norm.ppf(0.5 + interval / 2) * error
         units = self._by_end(np.ones(len(self.cells)))[:, asked]
-        lone = units.min(0) < 2  # one unit has no noise that can be seen
-        estimate, lower, upper = (
-            np.where(lone, np.nan, np.sqrt(np.maximum(square - noise + shift, 0.0))) for shift in (0.0, -reach, reach)
-        )
         words, counts = self.tokens.vocabularies[0].words, self.counts[:, asked]
         frame = pd.DataFrame(
             {
                 "word": [words[word] for word in asked.tolist()],
                 "value": self.values[0],
                 "against": self.values[1],
-                "distance": distance,
-                "estimate": estimate,
-                "lower": lower,
-                "upper": upper,
+                "estimate": change,
+                "lower": change - reach,
+                "upper": change + reach,
                 "uses": counts[0].astype(np.int64),
                 "uses_against": counts[1].astype(np.int64),
                 "units": units[0].astype(np.int64),
                 "units_against": units[1].astype(np.int64),
             }
         )
-        order = frame.sort_values(["distance", "word"], ascending=[False, True], kind="stable", na_position="last")
+        order = frame.sort_values(["estimate", "word"], ascending=[False, True], kind="stable", na_position="last")
         return order.reset_index(drop=True)
 
 
