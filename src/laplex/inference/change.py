@@ -123,6 +123,7 @@ class _Moves:
 
     change: Floats  # (n)
     chance: Floats  # (n) the variance of the change of a word that does not move
+    excess: Floats  # (n) what noise adds to the sum of squared influences
     influence: Floats  # (cells of these words) of units on the change
     cells: Ints  # (n + 1) where those of each word begin
 
@@ -181,7 +182,7 @@ class _Uses:
         """(2, V) The sums of numbers of cells."""
         size = len(self.tokens.vocabularies[0])
         row = self.cells // (int(self.unit.max()) + 1)
-        return np.bincount(row, numbers, 2 * size).reshape(size, 2).T
+        return np.asarray(np.bincount(row, numbers, 2 * size).reshape(size, 2).T, np.float64)
 
     def moves(self, vectors: NDArray[np.float32], asked: Ints) -> _Moves:
         """How words move, given the vectors (V, D) of contexts."""
@@ -192,27 +193,30 @@ class _Uses:
         start = np.searchsorted(row, np.arange(2 * size + 1))
         uses, units = np.maximum(self.counts.T.reshape(-1), 1.0), np.diff(start)
         mean = np.zeros((2 * size, dimensions))
-        full = units > 0
-        mean[full] = np.add.reduceat(sums, start[:-1][full]) / uses[full, None]
+        occur = units > 0
+        mean[occur] = np.add.reduceat(sums, start[:-1][occur]) / uses[occur, None]
         spread = np.sqrt(units / np.maximum(units - 1, 1))  # of a sample of these units
         sums = (sums - self.sizes[:, None] * mean[row]) * (spread / uses)[row, None]  # the influence of each cell
         noise = np.bincount(row, (sums**2).sum(1), len(rows)).reshape(size, 2).sum(1)
         metric = self._metric(mean[0::2] - mean[1::2], noise)
         mean, sums = mean @ metric, sums @ metric
-        found, influence = np.full((2, len(asked)), np.nan), []
+        found, influence = np.full((3, len(asked)), np.nan), []
         for place, word in enumerate(asked.tolist()):
             one, two = mean[2 * word], mean[2 * word + 1]
             first, last = (sums[start[i] : start[i + 1]] for i in (2 * word, 2 * word + 1))
             covariance = first.T @ first + last.T @ last
             trace, length = float(np.trace(covariance)), float(one @ one + two @ two) / 2
             length = max(length - trace / 2, LEAST_LENGTH * length, TINY)
-            change = (float((one - two) @ (one - two)) - trace) / length
-            found[:, place] = change, 2 * float((covariance**2).sum()) / length**2
-            influence += [first @ (2 * (one - two) - change * one), last @ (2 * (two - one) - change * two)]
+            moved = (float((one - two) @ (one - two)) - trace) / length
+            full = float((covariance**2).sum()) / length**2
+            alone = float(sum(((side**2).sum(1) ** 2).sum() for side in (first, last))) / length**2
+            found[:, place] = moved, 2 * max(full - alone, 0.0), 4 * full
+            influence += [first @ (2 * (one - two) - moved * one), last @ (2 * (two - one) - moved * two)]
             influence[-2:] = [numbers / length for numbers in influence[-2:]]
         known = units.reshape(size, 2)[asked].min(1) > 1  # one unit has no noise that can be seen
-        cells = np.cumsum([0, *(len(one) + len(two) for one, two in zip(influence[::2], influence[1::2]))])
-        return _Moves(np.where(known, found[0], np.nan), found[1], np.concatenate(influence), cells)
+        sizes = [len(one) + len(two) for one, two in zip(influence[::2], influence[1::2])]
+        change, chance, excess = np.where(known, found, np.nan)
+        return _Moves(change, chance, excess, np.concatenate(influence), np.cumsum([0, *sizes]))
 
     def _metric(self, d: Floats, noise: Floats) -> Floats:
         """(D, D) The symmetric root of W: directions in which ordinary words move have little weight."""
@@ -238,7 +242,7 @@ class _Uses:
         center = (total / np.maximum(number, 1)[:, None]).astype(np.float32)
         sums = np.zeros((len(self.cells), vectors.shape[1]))
         for cell, end, h in self._contexts(weighted):
-            h -= center[end] * h.any(1)[:, None]
+            h -= center[end] * h.any(axis=1, keepdims=True)
             order = np.argsort(cell, kind="stable")
             places, first = np.unique(cell[order], return_index=True)
             sums[places] += np.add.reduceat(_unit(h)[order], first)
@@ -265,12 +269,12 @@ class _Uses:
 
     def table(self, asked: Ints, fits: Sequence[_Moves], interval: float) -> pd.DataFrame:
         """The means over fits, the words with the largest first."""
-        change, chance, influence = (
-            np.mean([getattr(moves, name) for moves in fits], axis=0) for name in ("change", "chance", "influence")
+        change, chance, excess, influence = (
+            np.mean([getattr(moves, name) for moves in fits], axis=0)
+            for name in ("change", "chance", "excess", "influence")
         )
         squares = np.concatenate([[0.0], np.cumsum(influence**2)])[fits[0].cells]
-        # the squared influences have the noise of d in them, which is twice what it adds to the variance
-        error = np.sqrt(chance + np.maximum(np.diff(squares) - 2 * chance, 0.0))
+        error = np.sqrt(chance + np.maximum(np.diff(squares) - excess, 0.0))
         reach = stats.norm.ppf(0.5 + interval / 2) * error
         units = self._by_end(np.ones(len(self.cells)))[:, asked]
         words, counts = self.tokens.vocabularies[0].words, self.counts[:, asked]
