@@ -133,7 +133,7 @@ class Change:
         return self.tables[-1]["estimate"].to_numpy(np.float64)
 
     def one_model(self, seed: int) -> Floats:
-        options = {"epochs": 10, "holdout": 0.0, "threads": 1, "tests": False, "quiet": True}
+        options = {"epochs": 10, "drawn": 8, "holdout": 0.0, "threads": 1, "tests": False, "quiet": True}
         fitted = lx.fit(ONE_MODEL, self.tokens, seed=seed, **options)
         one, two = (fitted.matrix(at={PERIOD: value})[self.ids].astype(np.float64) for value in self.values)
         return cosine_distances(one, two)

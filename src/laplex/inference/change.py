@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LITTLE_TEXT = Model(prior=Ridge(30.0), likelihood="sgns", dimensions=50, window=10)  # experiments/RESULTS.md
-EPOCHS = 10
+TRAINING = {"epochs": 10, "holdout": 0.0, "drawn": 16}  # more negatives for each block were not tried
 CONTEXT_WINDOW = 15  # words on each side, with weights that fall linearly
 COMMON_SHARE = 1e-2  # a: words that are this share of the text have half the weight of rare ones
 ORDINARY_USES = 20  # at each end, of words that show in which directions all words move
@@ -85,8 +85,8 @@ def change(
         model: The model of the contexts, whose vectors vary by nothing; by default SGNS of 50 dimensions with a window
             of 10 and `lx.Ridge(30.0)`.
         quiet: Print nothing.
-        **training: Options of `lx.fit`. Seeds count up from `seed`; by default ten epochs, nothing held out, and words
-            that occur three times.
+        **training: Options of `lx.fit`. Seeds count up from `seed`; by default ten epochs, 16 negatives drawn for a
+            block, nothing held out, and words that occur three times.
 
     Returns:
         The words that changed most first: word, value, against, estimate, lower, upper, uses, uses_against, units and
@@ -103,7 +103,7 @@ def change(
     model = LITTLE_TEXT if model is None else model
     if model.vary:
         raise InputError(f"the contexts must not know what is compared: leave out vary={list(model.vary)}")
-    options = {"epochs": EPOCHS, "holdout": 0.0} | training
+    options = TRAINING | training
     if not isinstance(corpus, Tokens):
         options = {"min_count": 3, "keep": as_list(words) if words is not None else ()} | options
     tokens, options = tokens_for_fits(corpus, options, quiet)
