@@ -92,8 +92,8 @@ def change(
         The words that changed most first: word, value, against, estimate, lower, upper, uses, uses_against, units and
         units_against. The estimate is the squared distance between the word's contexts at the two values, without what
         the noise of few uses adds to it, over their squared length: 0 for no change (and by chance a little below),
-        2 for contexts that have nothing in common. "lower" and "upper" are its interval over units, given the vectors
-        of the contexts. A word that fewer than two units use at one of the values has no estimate.
+        2 for contexts that have nothing in common, more for opposite ones. "lower" and "upper" are its interval over
+        units, given the vectors of the contexts. A word that fewer than two units use at one of the values has none.
 
     Example:
         lx.change(speeches, "period", ["tax", "climate"], refits=10)
