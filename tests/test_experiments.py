@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -169,3 +170,36 @@ def test_regression(data, tmp_path):
     ]
     assert (tables["senate"]["tested"] > 0).all()
     assert set(tables["europarl"]["question"]) == {"family", "year", "family:year"}
+
+
+def test_change(tmp_path):
+    """Labels that are no numbers, a tag that the text lacks, a header, words of one period or of none."""
+    random = np.random.default_rng(0)
+    rows = []
+    for period in ("C1", "C2"):
+        for number in range(60):
+            for word, topic in {"moved": period == "C2", "still": 0, "both_vb": number % 2, "rare": 1}.items():
+                if word != "rare" or period == "C2":
+                    around = [f"t{int(topic)}w{k}" for k in random.integers(0, 20, 8)]
+                    rows.append({"source": "x", "period": period, "text": " ".join([*around[:4], word, *around[4:]])})
+    pl.DataFrame(rows).write_parquet(tmp_path / "text.parquet")
+    gold = {"moved_nn": 0.9, "still": 0.1, "both_vb": 0.2, "rare": 0.8, "unheard": 0.5}
+    lines = ["word\tchange", *(f"{word}\t{score}" for word, score in gold.items())]
+    (tmp_path / "graded.tsv").write_text("\n".join(lines) + "\n")
+    command = [sys.executable, EXPERIMENTS / "change.py", "--text", tmp_path / "text.parquet", "--seeds", "2"]
+    command += ["--gold", tmp_path / "graded.tsv", "--refits", "1", "--out", tmp_path / "out"]
+    environment = os.environ | {"LAPLEX_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "moved_nn is moved in the text" in done.stdout
+    assert "unheard is not in the text" in done.stdout
+    name, mean, sd, spread = done.stdout.splitlines()[-1].split()
+    assert (name, sd) == ("spearman", "sd")
+    assert float(mean) >= 0.6
+    assert float(spread) < 0.3
+    words = pd.read_csv(tmp_path / "out" / "words.csv").set_index("word")
+    assert set(words.index) == set(gold)
+    assert words.loc["moved_nn", "lower"] > words.loc["still", "upper"]
+    assert words["estimate"].isna()[["rare", "unheard"]].all()
+    methods = set(pd.read_csv(tmp_path / "out" / "methods.csv")["method"])
+    assert {"laplex", "separate models, aligned", "compass", "temporal referencing"} < methods

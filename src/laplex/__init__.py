@@ -20,6 +20,7 @@ from laplex.fitting.rotation import align, normalize_rotation
 from laplex.fitting.stability import agreement, by_frequency, stability
 from laplex.fitting.training import Training
 from laplex.fitting.tune import Tuning, tune
+from laplex.inference.change import change
 from laplex.model.graph import Graph
 from laplex.model.model import Model
 from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, Prior, Ridge, Translations
@@ -58,6 +59,7 @@ __all__ = [
     "align",
     "baselines",
     "by_frequency",
+    "change",
     "demo",
     "evaluation",
     "explore",
