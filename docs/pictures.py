@@ -56,7 +56,7 @@ CHARTS_ARE_DRAWN = (
 def fit_demo(folder: Path) -> None:
     """The model and the report of `laplex demo`."""
     corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
-    prior = lx.Ridge(1.0) + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
+    prior = lx.Ridge() + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
     model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
     fitted = lx.fit(model, corpus, min_count=10, epochs=10)
     fitted.save(folder)
@@ -69,7 +69,7 @@ def fit_languages(folder: Path) -> None:
     frequent = lx.Tokens.of(lx.read(english, language="en"), min_count=20, quiet=True).vocabularies[0].words[:600]
     other["text"] = [" ".join(word[::-1] for word in text.lower().split()) for text in other["text"]]
     both = lx.read(english, language="en") + lx.read(other, language="backwards")
-    prior = lx.Ridge(1.0) + lx.Translations([(word, word[::-1]) for word in frequent[::2]], 1e4)
+    prior = lx.Ridge() + lx.Translations([(word, word[::-1]) for word in frequent[::2]], 1e4)
     lx.fit(lx.Model(prior=prior, likelihood="sgns", dimensions=50), both, min_count=10, epochs=10).save(folder)
 
 

@@ -161,8 +161,8 @@ def test_what_is_explained_is_where_it_was_planted():
     assert {"L", "R"} == set(top)
     assert (found.passages["camp"] == found.passages["value"]).all()
     row = inference().contrast("camp", "camp", given="year").iloc[0]
-    assert there >= set(row["context"].split(", ")) & {w for some in confounded.SCENES for w in some} > set()
-    assert here >= set(row["context_against"].split(", ")) & {w for some in confounded.SCENES for w in some} > set()
+    assert there >= set(row["context"].split(", ")[:3]) & {w for some in confounded.SCENES for w in some} > set()
+    assert here >= set(row["context_against"].split(", ")[:3]) & {w for some in confounded.SCENES for w in some} > set()
 
 
 def test_the_direction_of_a_trend_is_that_of_its_increase():

@@ -346,7 +346,7 @@ def test_impossible_settings(option, message):
         lx.Training(**option)
 
 
-@pytest.mark.parametrize("strength", [-1.0, float("nan"), "strong", None])
+@pytest.mark.parametrize("strength", [-1.0, float("nan"), "strong"])
 @pytest.mark.parametrize(
     "make",
     [

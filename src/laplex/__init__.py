@@ -3,7 +3,7 @@
 import laplex as lx
 
 speeches = lx.read("speeches.parquet", text="speech", metadata=["party"], unit="speaker")
-model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party", 100.0))
+model = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party", 100.0))
 fitted = lx.fit(model, speeches)
 fitted.contrast("party")          # the words that the parties use differently, tested with speakers as the sample
 fitted.explain("tax", "party")    # the context words and passages that make the difference

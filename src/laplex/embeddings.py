@@ -139,7 +139,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         `tuning.attrs["summary"]` says it in words, and `lx.plots.curve(fitted.tuning)` draws it.
 
         Example:
-            fitted = lx.fit(lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party")), speeches)
+            fitted = lx.fit(lx.Model(["party"], lx.Ridge() + lx.Groups("party")), speeches)
             fitted.tuning
         """
         return _tuning(self.settings)

@@ -156,7 +156,7 @@ def _prior_within_slices(prior: Prior) -> Prior:
     """The parts of a prior that do not join slices."""
     parts = [part for part in prior.parts if not part.joins_slices]
     if not parts:
-        raise InputError(f"without what joins slices nothing is left of the prior {prior!r}: add lx.Ridge(1.0)")
+        raise InputError(f"without what joins slices nothing is left of the prior {prior!r}: add lx.Ridge()")
     return reduce(add, parts)
 
 

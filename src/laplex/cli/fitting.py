@@ -376,7 +376,7 @@ def demo(
     """
     corpus = lx.demo().periods("year", every="40y", start=1781)
     show_summary(corpus.summary(quiet=quiet))
-    model = lx.Model(vary=["period"], prior=lx.Ridge(1.0) + lx.Chain("period", 100.0))
+    model = lx.Model(vary=["period"], prior=lx.Ridge() + lx.Chain("period", 100.0))
     fitted = lx.fit(model, corpus, min_count=10, epochs=10, quiet=quiet)
     fitted.save(out)
     show(f"{fitted!r}, saved in {out}")

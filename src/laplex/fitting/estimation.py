@@ -69,7 +69,7 @@ def fit(
         Embeddings, which answer questions and can be saved.
 
     Example:
-        model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party"))
+        model = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party"))
         fitted = lx.fit(model, speeches, min_count=50, epochs=5)
     """
     token_options, options = split_token_options(options)

@@ -126,7 +126,7 @@ def tune(
         A Tuning, with the table of all candidates, the chosen model and its fit.
 
     Example:
-        model = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 100.0))
+        model = lx.Model(["party"], lx.Ridge() + lx.Groups("party", 100.0))
         tuning = lx.tune(model, speeches, min_count=20)
         fitted = lx.fit(tuning.model, speeches, min_count=20, holdout=0.0)  # tuning.fitted, with all documents
     """

@@ -330,7 +330,7 @@ class Graph:
             shown = quote((name(int(node)) for node in nodes), 3)
             raise InputError(
                 f"the prior says nothing about {len(nodes):,} of {len(self):,} rows, such as {shown}: its precision "
-                "matrix is singular. Add a ridge, such as lx.Ridge(1.0)"
+                "matrix is singular. Add a ridge, such as lx.Ridge()"
             )
 
     def contract(self, slot: NDArray[np.int32], nodes: int) -> Graph:

@@ -105,7 +105,7 @@ class Groups(_AcrossSlices):
 
     Example:
         >>> import laplex as lx
-        >>> model = lx.Model(vary=["party"], prior=lx.Ridge(1.0) + lx.Groups("party"))
+        >>> model = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party"))
     """
 
     column: str
@@ -176,7 +176,7 @@ class Chain(_AcrossSlices):
 
     Example:
         >>> import laplex as lx
-        >>> model = lx.Model(vary=["year"], prior=lx.Ridge(1.0) + lx.Chain("year"))
+        >>> model = lx.Model(vary=["year"], prior=lx.Ridge() + lx.Chain("year"))
     """
 
     column: str
