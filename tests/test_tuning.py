@@ -328,7 +328,7 @@ def test_the_choice_is_within_a_factor_of_four_of_the_truth(truth, seed):
     prior = lx.Ridge(1.0, on="words") + lx.Groups("party", 1.0) + lx.Anchor(known, 1e6, on="contexts")
     drawn = lx.Model(["party"], prior, dimensions=5, window=1, negatives=1, subsample=0.0, noise_power=0.0)
     grid = {"party": [truth * factor for factor in (1 / 64, 1 / 16, 1 / 4, 1, 4, 16, 64)]}
-    options = {"epochs": 10, "holdout": 0.3, "min_count": 1, "threads": 1, "quiet": True}
+    options = {"epochs": 10, "drawn": 8, "holdout": 0.3, "min_count": 1, "threads": 1, "quiet": True}
     tuning = tune(drawn, lx.read(text, metadata=["party"]), grid, **options)
     chosen = tuning.table["party"][tuning.table["chosen"]].item()
     assert truth / 4 <= chosen <= truth * 4
