@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import laplex as lx
@@ -133,3 +134,16 @@ def test_of_values_without_an_order_two_are_named():
         lx.change(read(rows), "period", model=MODEL, **TINY)
     found = lx.change(read(rows), "period", ["still"], values=["z", "x"], model=MODEL, **TINY)
     assert (found["value"][0], found["against"][0]) == ("z", "x")
+
+
+def test_change_on_the_command_line(laplex, tmp_path):
+    lines = [f"{1900 + 50 * (row['period'] == 'late')},{row['text']}" for row in texts(uses=100)]
+    (tmp_path / "texts.csv").write_text("\n".join(["year,text", *lines]))
+    common = ("change", tmp_path / "texts.csv", "--refits", 1, "--threads", 1, "--word", "moved", "--word", "still")
+    out = laplex(*common, "period", "--time", "year", "--every", "50y", "--csv", tmp_path / "change.csv")
+    table = pd.read_csv(tmp_path / "change.csv")
+    assert table["word"].tolist() == ["moved", "still"]
+    assert "moved" in out.stdout
+    same = laplex(*common, "year", "--value", "1900", "--value", "1950", "--csv", tmp_path / "same.csv")
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "same.csv")["estimate"], table["estimate"], rtol=1e-6)
+    assert "still" in same.stdout

@@ -1,6 +1,6 @@
 """The `laplex` command.
 
-    laplex info, cache, pairs            describe a corpus or a model, manage the cache, read dictionaries
+    laplex info, change, cache, pairs    describe a corpus or a model, change in little text, the cache, dictionaries
     laplex fit, update, tune, demo       estimate models
     laplex contrast, distance, drift, regress, explain, passages    test how words differ
     laplex neighbors, similarity, association, trajectory, project, stability    ask saved models

@@ -1,4 +1,4 @@
-"""Commands on the input of a fit: `laplex info` (a corpus, or a saved model), `laplex cache` and `laplex pairs`."""
+"""Commands that read a corpus or other input of a fit: `laplex info`, `change`, `cache` and `pairs`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rich.table import Table
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Quiet, command, show
+from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, write_csv
+from laplex.cli.options import Top, Word
 from laplex.errors import StorageError
 from laplex.fitting.provenance import call_of, command_of, part_of
 from laplex.runtime import storage
@@ -97,6 +98,52 @@ def info(
     show_summary(corpus.summary(quiet=quiet))
     if phrases:
         _show_phrases(lx.Tokens.of(corpus, originals=False, quiet=True))
+
+
+@command("laplex change speeches.csv period --text speech --value 1900 --value 1950 --csv change.csv")
+def change(
+    file: Annotated[str, Argument(help="A corpus: a file, a folder or a glob in quotes.")],
+    column: Annotated[str, Argument(help="The column whose values are compared, such as a period.")],
+    text: TextColumn = "text",
+    word: Word = None,
+    value: Annotated[
+        list[str] | None, Option(help="A value to compare; give two. Default: the first and the last.")
+    ] = None,
+    time: Annotated[str | None, Option(help='A column of dates; COLUMN is then "period", periods of these.')] = None,
+    every: Annotated[str, Option(help="The length of the periods of --time, such as 10y or 6m.")] = "1y",
+    unit: Unit = None,
+    tokenizer: Tokenizer = None,
+    phrases: PhraseOptions = None,
+    missing: Missing = "error",
+    encoding: Encoding = "utf-8",
+    refits: Annotated[int, Option(help="The number of fits over which results are averaged.")] = 5,
+    min_uses: Annotated[int, Option(help="How often a word must be used at each of the two values.")] = 10,
+    seed: Annotated[int, Option(help="The random seed of the first fit.")] = 1,
+    threads: Annotated[int | None, Option(help="The number of threads. Default: all cores.")] = None,
+    top: Top = 15,
+    csv: Csv = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show how far words have moved between two periods of little text, averaged over several fits, with intervals."""
+    corpus = lx.read(
+        file,
+        text=text,
+        metadata=[column if time is None else time],
+        unit=unit,
+        tokenizer=tokenizer,
+        phrases=phrases_of(phrases) or False,
+        missing=missing,
+        encoding=encoding,
+    )
+    if time is not None:
+        corpus = corpus.periods(time, every=every, name=column)
+    frame = lx.change(
+        corpus, column, word, values=value, refits=refits, min_uses=min_uses, seed=seed, threads=threads, quiet=quiet
+    )
+    if csv is not None:
+        write_csv(frame, csv)
+    answer(frame.head(top), None, plot, lx.plots.bars)
 
 
 def phrases_of(options: list[str] | None) -> lx.Phrases | None:
