@@ -110,6 +110,15 @@ def test_similarity(data, tmp_path):
     assert {"development", "other", "all"} < set(tables["best-means"].columns)
 
 
+def test_little_text(data, tmp_path):
+    table = run("little_text", data, tmp_path / "out", tmp_path, "--threads", "1")["scores-300000"]
+    assert set(table["program"]) == {"laplex", "laplex, ridge 1", "gensim"}
+    assert len(table) == 3 * 2
+    assert table["similarity"].abs().max() <= 1
+    assert (table.loc[table["program"] == "laplex", "similarity"] > 0.2).all()  # words of a topic are alike
+    assert table.filter(like="P@5").notna().all(axis=None)
+
+
 def test_variants(tmp_path):
     options = {
         "documents": 600,
