@@ -149,7 +149,7 @@ def pairs(folder: Path) -> Text:
     articles = pl.read_parquet(folder / "wikipedia-en.parquet").sample(600, seed=1, shuffle=True)["text"]
     words = [article.split() for article in articles]
     pieces = [" ".join(text[start : start + 400]) for text in words for start in range(0, len(text), 400)]
-    lexicon = lx.Pairs(folder / "lexicons" / "strong-pairs.txt", joins="word-context")
+    lexicon = lx.Pairs(folder / "lexicons" / "strong-pairs.txt", None, joins="word-context")
     return Text(
         lx.Tokens.of(lx.read([{"text": piece} for piece in pieces]), min_count=5, quiet=True),
         lambda strength: lx.Model([], lx.Ridge(1.0) + lexicon.with_strength(strength)),

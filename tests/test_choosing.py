@@ -124,7 +124,7 @@ def test_where_nothing_differs_the_prior_is_stronger(fitted):
         ({}, {"epochs": 2, "inference": "variational"}),
         ({}, {"epochs": 1}),
         ({"prior": lx.Ridge() + lx.GroupMean("party")}, {"epochs": 2}),
-        ({"prior": lx.Ridge(1.0) + lx.Groups("party", 10.0) + lx.Pairs([("3", "6")])}, {"epochs": 2}),
+        ({"prior": lx.Ridge(1.0) + lx.Groups("party", 10.0) + lx.Pairs([("3", "6")], None)}, {"epochs": 2}),
         ({"prior": lx.Ridge(1.0) + lx.Anchor({"3": np.ones(4)}), "vary": ()}, {"epochs": 2}),
     ],
     ids=["sgns", "filled", "variational", "one epoch", "mean", "pairs", "anchor"],
@@ -230,7 +230,7 @@ def test_the_vertex_of_a_curve_with_an_end_or_a_hole():
 def test_a_strength_that_nobody_chose_is_an_error(speeches):
     tokens = lx.Tokens.of(speeches, min_count=1, quiet=True)
     rows = Rows(tokens.vocabularies, tokens.slices(["party"]))
-    for part in (lx.Groups("party"), lx.GroupMean("party"), lx.Chain("party"), lx.Pairs([("1", "2")])):
+    for part in (lx.Groups("party"), lx.GroupMean("party"), lx.Chain("party"), lx.Pairs([("1", "2")], None)):
         for absent in ("kept", "filled"):
             with pytest.raises(lx.InputError, match=r"has no strength: give a number|not with Pairs"):
                 make_problem(model(lx.Ridge(1.0) + part, absent=absent), tokens, rows, 0.1, 1)
@@ -241,7 +241,7 @@ def test_the_full_grid_is_around_the_usual_strength():
 
 
 def test_a_grid_that_leaves_one_out_is_refused(speeches):
-    both = model(lx.Ridge(1.0) + lx.Groups("party") + lx.Pairs([("1", "2")]))
+    both = model(lx.Ridge(1.0) + lx.Groups("party") + lx.Pairs([("1", "2")], None))
     with pytest.raises(lx.InputError, match=r'no strength: give it a number, or try some, grid=\{"pairs": "auto"\}'):
         lx.tune(both, speeches, {"party": [1, 10]}, min_count=1, quiet=True)
 

@@ -98,8 +98,8 @@ class Pairs(_OnPairs):
     Args:
         source: The pairs: a file, a list of (word, word) or (word, word, weight), a frame, a networkx graph, or what
             `lx.lexicons` returns.
-        strength: A number, or a list with one for each pair. Infinite strength makes the vectors the same. Without it,
-            `lx.fit` chooses one by held-out text.
+        strength: A number, or a list with one for each pair. Infinite strength makes the vectors the same. With None,
+            `lx.fit` chooses one by held-out text, which is weak: a lexicon says what the text does not.
         joins: Which vectors are alike. "word-word": ρ_v and ρ_w. "word-context": ρ_v and α_w as well as ρ_w and α_v,
             as for words in each other's definitions (the paper's dictionary model, Proposition 1).
             "context-context": α_v and α_w.
@@ -113,7 +113,7 @@ class Pairs(_OnPairs):
     """
 
     source: Any
-    strength: ByEdge | None = None
+    strength: ByEdge | None = 10.0
     joins: Joins = "word-word"
     directed: bool = False
     language: str | None = None

@@ -323,6 +323,7 @@ class Ridge(Prior):
         if self.strength is None:
             sizes = [int(vocabulary.counts.sum()) for vocabulary in rows.vocabularies] if rows else []
             described |= {"by_text": True, "strengths": [round(ridge_of_text(size), 2) for size in sizes]}
+            described["slices"] = len(rows.slices) if rows else 1
         return described
 
     def _diagonals(self, rows: Rows) -> tuple[list[Floats], list[Floats]]:
@@ -350,9 +351,9 @@ class Ridge(Prior):
         vectors = {"words": "Word vectors", "contexts": "Context vectors"}.get(described.get("on", "all"), "Vectors")
         if described.get("by_text"):
             strengths = " and ".join(f"{strength:g}" for strength in described.get("strengths") or ()) or "one"
-            return (
-                f"{vectors} are short unless the text says otherwise (strength {strengths}, by the size of the text)."
-            )
+            shared = ", divided among the slices of a word" if described.get("slices", 1) > 1 else ""
+            chosen = f"strength {strengths}, by the size of the text{shared}"
+            return cls.in_words.format_map({"vectors": vectors, "strength": chosen})
         return super().sentence({**described, "vectors": vectors})
 
     @classmethod
