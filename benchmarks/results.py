@@ -6,11 +6,41 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A figure that is to be reached: what is measured, in which unit, and the bar that it is held against."""
+
+    name: str
+    measured: float
+    unit: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def met(self) -> bool:
+        """Whether the measured figure is on the right side of the bar."""
+        below = self.at_most is None or self.measured <= self.at_most
+        return below and (self.at_least is None or self.measured >= self.at_least)
+
+
+def aims_table(aims: Sequence[Aim]) -> pd.DataFrame:
+    """Each aim beside its bar: a row an aim."""
+    rows = []
+    for aim in aims:
+        bars = [f"at most {aim.at_most:g}"] * (aim.at_most is not None)
+        bars += [f"at least {aim.at_least:g}"] * (aim.at_least is not None)
+        unit = f" {aim.unit}".rstrip()
+        row = {"aim": aim.name, "bar": " and ".join(bars) + unit, "measured": f"{aim.measured:.3g}{unit}"}
+        rows.append(row | {"met": "yes" if aim.met else "no"})
+    return pd.DataFrame(rows)
 
 
 def record(title: str, text: str, tables: Sequence[pd.DataFrame], results: Path = RESULTS) -> None:
