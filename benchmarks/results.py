@@ -35,8 +35,8 @@ def aims_table(aims: Sequence[Aim]) -> pd.DataFrame:
     """Each aim beside its bar: a row an aim."""
     rows = []
     for aim in aims:
-        bars = [f"at most {aim.at_most:g}"] * (aim.at_most is not None)
-        bars += [f"at least {aim.at_least:g}"] * (aim.at_least is not None)
+        bars = [f"at most {aim.at_most:g}"] if aim.at_most is not None else []
+        bars += [f"at least {aim.at_least:g}"] if aim.at_least is not None else []
         unit = f" {aim.unit}".rstrip()
         row = {"aim": aim.name, "bar": " and ".join(bars) + unit, "measured": f"{aim.measured:.3g}{unit}"}
         rows.append(row | {"met": "yes" if aim.met else "no"})
