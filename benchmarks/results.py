@@ -43,6 +43,21 @@ def aims_table(aims: Sequence[Aim]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@dataclass(frozen=True)
+class Section:
+    """What one benchmark has measured: a title, two sentences about it, tables, and the aims it is held against."""
+
+    title: str
+    text: str
+    tables: Sequence[pd.DataFrame]
+    aims: Sequence[Aim] = ()
+
+    def shown(self) -> str:
+        """The section for a terminal."""
+        tables = [*self.tables, *([aims_table(self.aims)] if self.aims else [])]
+        return "\n\n".join([self.title, self.text, *(table.to_string(index=False) for table in tables)])
+
+
 def record(title: str, text: str, tables: Sequence[pd.DataFrame], results: Path = RESULTS) -> None:
     """Replace the section `## title`, or add it at the end: what was run, a text about it, and tables."""
     script, *arguments = sys.argv
