@@ -62,7 +62,8 @@ def token_scores(fitted: lx.Embeddings, text: HeldOutText) -> NDArray[np.float64
     likelihood = Likelihood.of(settings["likelihood"])
     starts = text._row_starts("model", fitted)
     batches = text.batches(fitted, settings["negatives"], settings["noise_power"])
-    return np.concatenate([likelihood.score_tokens(b, settings["window"], *starts, fitted.of_rows) for b in batches])
+    prepared = (likelihood.prepare(batch, settings["window"], *starts) for batch in batches)
+    return np.concatenate([likelihood.score(tokens, fitted.of_rows(tokens.rows)) for tokens in prepared])
 
 
 def difference(scores: NDArray[np.float64], document: Ints, chosen: NDArray[np.bool_]) -> tuple[float, float]:

@@ -81,7 +81,6 @@ def test_it_does_not_matter_how_many_documents_are_read_at_once(likelihood, monk
     whole = held_out(model, tokens)
     for size in (1, 7, 50):
         monkeypatch.setattr("laplex.model.likelihoods.TOKENS_PER_BATCH", size)
-        monkeypatch.setattr("laplex.model.likelihoods.TOKENS_PER_PRODUCT", size)
         assert held_out(model, tokens)["log_likelihood"][0] == pytest.approx(whole["log_likelihood"][0])
 
 

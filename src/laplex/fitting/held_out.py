@@ -161,7 +161,8 @@ class HeldOutText:
             for batch in self.batches(models[first], settings[first]["negatives"], settings[first]["noise_power"]):
                 for name, model in models.items():
                     likelihood = Likelihood.of(settings[name]["likelihood"])
-                    scores = likelihood.score_tokens(batch, settings[name]["window"], *starts[name], model.of_rows)
+                    tokens = likelihood.prepare(batch, settings[name]["window"], *starts[name])
+                    scores = likelihood.score(tokens, model.of_rows(tokens.rows))
                     sums[name][batch.first : batch.last] = np.bincount(batch.document, scores, batch.last - batch.first)
                 progress.update(batch.last / len(self.documents), f"{batch.last:,} documents")
         return sums

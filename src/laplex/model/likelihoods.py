@@ -15,7 +15,7 @@ n tokens, V words, D dimensions, K negatives, C = 2 · window places around a to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -31,9 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Kernel = TypeVar("Kernel")
 ValueAndGradients = tuple[float, Floats, Floats]
-VectorsOfRows = Callable[[Ints], NDArray[Any]]  # adds an axis, of the dimensions
 TOKENS_PER_BATCH = 8192  # held-out tokens judged together
-TOKENS_PER_PRODUCT = 1024  # of these, tokens whose products with all their contexts are in memory together
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +61,16 @@ class HeldOutBatch:
     ids: Ints  # (n)
     document: Ints  # (n) counted from `first`
     negatives: Ints  # (n, K) word ids
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutTokens:
+    """Held-out tokens as they are scored: which vectors they need, and where."""
+
+    rows: Ints  # (u) the rows whose vectors are needed
+    words: NDArray[np.int32]  # (n, 1 + K) the places among them of each token and its negatives
+    contexts: NDArray[np.int32]  # (n) the place of each token as a context
+    windows: sparse.csr_array  # (n, n) the weight of each token as a context of another
 
 
 class Likelihood(ABC):
@@ -150,26 +158,31 @@ class Likelihood(ABC):
     def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
         """The log likelihood of a text with the exact expectation over negatives, and its gradient in ρ, α (V, D)."""
 
-    @abstractmethod
-    def _score(self, windows: sparse.csr_array, words: NDArray[Any], contexts: NDArray[Any]) -> Floats:
-        """(n) Σ over inputs x of log σ(ρ·x) + Σ_k log σ(−ρ_k·x).
-
-        `words` (n, 1 + K, D) are tokens with their negatives, `contexts` (m, D) all tokens, `windows` (n, m) weights.
-        """
-
-    def score_tokens(
-        self, batch: HeldOutBatch, window: int, word_start: Ints, context_start: Ints, vectors: VectorsOfRows
-    ) -> Floats:
-        """(n) The log likelihood of each held-out token, with the negatives that were drawn for it.
+    def prepare(self, batch: HeldOutBatch, window: int, word_start: Ints, context_start: Ints) -> HeldOutTokens:
+        """The rows and windows of held-out tokens.
 
         `word_start` and `context_start` (M) are the first rows in the language and slice of each document.
         """
         document = batch.first + batch.document
-        rows = word_start[document, None] + np.concatenate([batch.ids[:, None], batch.negatives], axis=1)
-        contexts = vectors(context_start[document] + batch.ids)
+        words = word_start[document, None] + np.concatenate([batch.ids[:, None], batch.negatives], axis=1)
+        contexts = context_start[document] + batch.ids
+        rows, inverse = np.unique(np.concatenate([words.reshape(-1), contexts]), return_inverse=True)
+        places: NDArray[np.int32] = inverse.reshape(-1).astype(np.int32)
         windows = self.windows(batch.document, window)
-        parts = (slice(low, low + TOKENS_PER_PRODUCT) for low in range(0, len(rows), TOKENS_PER_PRODUCT))
-        return np.concatenate([np.empty(0), *(self._score(windows[p], vectors(rows[p]), contexts) for p in parts)])
+        return HeldOutTokens(rows, places[: words.size].reshape(words.shape), places[words.size :], windows)
+
+    def score(self, tokens: HeldOutTokens, vectors: NDArray[Any]) -> Floats:
+        """(n) The log likelihood of held-out tokens with the negatives that were drawn for them.
+
+        `vectors` (u, D) are those of the tokens' rows.
+        """
+        from laplex.model import scoring  # compiled when it is needed
+
+        score = scoring.score_by_sum if self._sums_window else scoring.score_by_each
+        windows, scores = tokens.windows, np.empty(len(tokens.words))
+        weights = windows.data.astype(vectors.dtype)
+        score(vectors, tokens.words, tokens.contexts, windows.indptr, windows.indices, weights, scores)
+        return scores
 
 
 class CBOW(Likelihood):
@@ -191,13 +204,6 @@ class CBOW(Likelihood):
         np.add.at(d_rho, text.tokens, e * h)
         return float(value), d_rho, text.around.T @ (e * own - wrong @ rho)
 
-    def _score(self, windows: sparse.csr_array, words: NDArray[Any], contexts: NDArray[Any]) -> Floats:
-        h = (windows @ contexts).astype(contexts.dtype)
-        products = np.einsum("nkd,nd->nk", words, h)
-        products[:, 1:] *= -1
-        scores: Floats = log_expit(products).astype(np.float64).sum(1)
-        return scores
-
 
 class SGNS(Likelihood):
     """A word given each of the context vectors around it: skip-gram with negative sampling."""
@@ -217,16 +223,6 @@ class SGNS(Likelihood):
         value = (together * log_expit(scores)).sum() + (expected * log_expit(-scores)).sum()
         slope = together * expit(-scores) - expected * expit(scores)
         return float(value), slope @ alpha, slope.T @ rho
-
-    def _score(self, windows: sparse.csr_array, words: NDArray[Any], contexts: NDArray[Any]) -> Floats:
-        counts = np.diff(windows.indptr)
-        places = np.arange(counts.max(initial=0)) < counts[:, None]  # (n, C) a row for each token, filled from the left
-        near, weights = np.zeros(places.shape, np.int64), np.zeros(places.shape)
-        near[places], weights[places] = windows.indices, windows.data
-        products = words @ contexts[near].transpose(0, 2, 1)  # (n, 1 + K, C)
-        products[:, 1:] *= -1
-        scores: Floats = (log_expit(products).astype(np.float64).sum(1) * weights).sum(1)
-        return scores
 
 
 def held_out_batches(

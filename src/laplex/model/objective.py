@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from laplex.model.graph import Graph
-from laplex.model.likelihoods import SliceText, held_out_batches
+from laplex.model.likelihoods import HeldOutBatch, HeldOutTokens, SliceText, held_out_batches
 from laplex.model.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -111,15 +112,28 @@ class HeldOutDocuments:
 
     def log_likelihood(self, theta: NDArray[Any], seed: int) -> float:
         """The mean log likelihood of a token, with negatives that depend on nothing but `seed`."""
-        problem, total = self.problem, 0.0
-        starts, context_starts = problem.word_start[self.documents], problem.context_start[self.documents]
+        problem, likelihood = self.problem, self.problem.likelihood
+        if seed not in self._prepared:
+            self._prepared[seed] = [
+                likelihood.prepare(batch, problem.window, *self._row_starts) for batch in self._batches(seed)
+            ]
+        scores = (likelihood.score(part, theta[problem.slot[part.rows]]) for part in self._prepared[seed])
+        return sum(float(part.sum()) for part in scores) / max(len(self.ids), 1)
+
+    @cached_property
+    def _prepared(self) -> dict[int, list[HeldOutTokens]]:
+        """By seed, since every epoch is judged by the same tokens and negatives."""
+        return {}
+
+    @property
+    def _row_starts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.problem.word_start[self.documents], self.problem.context_start[self.documents]
+
+    def _batches(self, seed: int) -> Iterator[HeldOutBatch]:
+        problem, (starts, _) = self.problem, self._row_starts
         languages = problem.language[self.documents]
         _, example, noise_of_document = np.unique(
             languages if problem.present is None else starts, return_index=True, return_inverse=True
         )
         noise = [problem.negatives_of(int(starts[i]), int(languages[i])) for i in example]
-        batches = held_out_batches(self.ids, self.offsets, noise, noise_of_document, problem.negatives, seed)
-        score, vectors = problem.likelihood.score_tokens, lambda rows: theta[problem.slot[rows]]
-        for batch in batches:
-            total += float(score(batch, problem.window, starts, context_starts, vectors).sum())
-        return total / max(len(self.ids), 1)
+        return held_out_batches(self.ids, self.offsets, noise, noise_of_document, problem.negatives, seed)
