@@ -77,7 +77,7 @@ def run_laplex(path: Path, data: Path, likelihood: str, dimensions: int, threads
     """Seconds of the whole process with one epoch, of its epoch, and with all epochs."""
     with tempfile.TemporaryDirectory() as folder:
         drop_from_page_cache(path)
-        command = [sys.executable, __file__, "--data", str(data), "--step", "laplex", "--file", str(path)]
+        command = [sys.executable, str(Path(__file__).resolve()), "--data", str(data), "--step", "laplex", "--file", str(path)]
         options = {"likelihoods": likelihood, "dimensions": dimensions, "threads": threads, "out": f"{folder}/model"}
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
         start = time.perf_counter()
@@ -122,7 +122,8 @@ class Gensim:
         self.counts = {word: model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key}
         self.tokens, self.documents = model.corpus_total_words, model.corpus_count
         write_lines(path, self.part, PART_TOKENS)
-        self.part_tokens = sum(len(line.split()) for line in open(self.part))
+        sizes = [len(line.split()) for line in open(self.part)]
+        self.part_tokens, self.part_lines = sum(sizes), len(sizes)  # without the right number of lines it is slower
 
     def seconds_of_epoch(self, likelihood: str, dimensions: int, threads: int) -> float:
         """Seconds of an epoch over all tokens, measured on the part."""
@@ -132,7 +133,7 @@ class Gensim:
             vector_size=dimensions, window=5, negative=5, sg=int(likelihood == "sgns"), sample=1e-3, workers=threads
         )
         model.build_vocab_from_freq(self.counts, corpus_count=self.documents)
-        count = {"total_examples": self.documents, "total_words": self.part_tokens, "epochs": 1}
+        count = {"total_examples": self.part_lines, "total_words": self.part_tokens, "epochs": 1}
         limit = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, limit[:threads])
         seconds = seconds_of(lambda: model.train(corpus_file=str(self.part), **count))
