@@ -119,7 +119,7 @@ class Training:
             on_gpu = self.device is not None or self.precision != "full" or (self.inference == "map" and has_gpu())
             engine = "torch" if on_gpu else "cpu"
         block = self.block or (likelihood.torch_block if engine == "torch" else likelihood.block)
-        rate = self.rate or likelihood.rate  # benchmarks/RESULTS.md has the trials
+        rate = self.rate or likelihood.rate
         return replace(self, engine=engine, rate=rate, block=block)
 
     def for_text(self, tokens: int) -> Training:
