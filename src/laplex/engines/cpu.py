@@ -54,9 +54,10 @@ class Cpu(Engine):
         self._block = block + (-2 * problem.window % 8 if joins_windows else 0)  # dense products are of 8 rows each
         self._negatives_per_block = negatives_per_block
         self.visits = count_visits(problem, self._block, negatives_per_block, communicator)
-        self._row_state = aligned_zeros(len(state.memory), 4)
+        self._row_state = aligned_zeros(-(-len(state.memory) // 16384) * 16384, 4)
+        self._state_rows = kernels.state_row.py_func(np.arange(len(state.memory)))
         parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
-        edges = _divide_prior(problem, self.visits, self._row_state)
+        edges = _divide_prior(problem, self.visits, self._row_state, self._state_rows)
         lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)
         text = TokenArrays.of(problem)
         self._arguments: tuple[object, ...] = lanes, text, AliasTables.of(problem), parameters, edges
@@ -75,7 +76,7 @@ class Cpu(Engine):
         next_piece = begin
         lock, stop = threading.Lock(), threading.Event()
         started = time.monotonic()
-        self._row_state[:, kernels.ACCUMULATOR] = self.state.accumulator
+        self._row_state[self._state_rows, kernels.ACCUMULATOR] = self.state.accumulator
 
         def work() -> Floats:
             nonlocal next_piece
@@ -103,7 +104,7 @@ class Cpu(Engine):
             finally:
                 stop.set()
                 wait(threads)
-                self.state.accumulator[:] = self._row_state[:, kernels.ACCUMULATOR]
+                self.state.accumulator[:] = self._row_state[self._state_rows, kernels.ACCUMULATOR]
         return next_piece, np.sum([thread.result() for thread in threads], axis=0)
 
     def _scratch(self) -> NDArray[np.int32]:
@@ -120,8 +121,10 @@ class Cpu(Engine):
         self._kernel(*self._arguments, settings, *segments, kept, totals)
 
 
-def _divide_prior(problem: Problem, visits: Visits, row_state: NDArray[np.float32]) -> kernels.EdgeArrays:
-    """Divide the prior into what each visit of a row gets of it, for its ridge in `row_state`.
+def _divide_prior(
+    problem: Problem, visits: Visits, row_state: NDArray[np.float32], state_rows: NDArray[np.uint64]
+) -> kernels.EdgeArrays:
+    """Divide the prior into what each visit of a row gets of it, for its ridge in `row_state`, at its `state_rows`.
 
     A row takes its prior with probability q = min(1, PRIOR_VISITS/visits) when it is visited. An undirected edge is
     met from both ends, so a visit carries a/(visits_i + visits_j)/q; a directed one from its first end only. A row
@@ -130,9 +133,10 @@ def _divide_prior(problem: Problem, visits: Visits, row_state: NDArray[np.float3
     graph, rows = problem.graph, len(problem.graph)
     count, by_draws = visits.count, visits.by_draws
     chance = np.minimum(1.0, PRIOR_VISITS / np.maximum(count, 1e-12)) * (count > 0)
-    row_state[:rows, kernels.CHANCE] = chance * ~by_draws
-    row_state[:rows, kernels.NEGATIVE_CHANCE] = chance * by_draws
-    row_state[:rows, kernels.RIDGE] = np.divide(graph.diagonal, count * chance, out=np.zeros(rows), where=count > 0)
+    ridge = np.divide(graph.diagonal, count * chance, out=np.zeros(rows), where=count > 0)
+    row_state[state_rows[:rows], kernels.CHANCE] = chance * ~by_draws
+    row_state[state_rows[:rows], kernels.NEGATIVE_CHANCE] = chance * by_draws
+    row_state[state_rows[:rows], kernels.RIDGE] = ridge
     one, two, weight, mutual = edge_ends(graph)
     meetings = count[one] + np.where(mutual, np.append(count, np.zeros(len(graph.targets)))[two], 0.0)
     applied = np.maximum(meetings * chance[one], 1e-300)
