@@ -29,7 +29,7 @@ from laplex.runtime import storage
 from laplex.runtime.display import card
 from laplex.runtime.lazy import provided
 from laplex.text import word2vec
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 from laplex.text.vocabulary import Vocabulary, pack_phrases
 
 EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype

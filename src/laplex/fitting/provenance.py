@@ -13,17 +13,19 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, StorageError
-from laplex.fitting.training import Training
-from laplex.model.model import Model
 from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
 from laplex.runtime.program import recorded_command
 from laplex.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from laplex.fitting.training import Training
+    from laplex.model.model import Model
 
 _MODEL_ARGUMENTS = ("vary", "likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
 

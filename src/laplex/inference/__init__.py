@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Explanation", "Inference", "Joint", "Posterior", "joined_words", "pooled", "posterior"]
 
+if not TYPE_CHECKING:  # answers that need no text need no kernels, and Numba takes long to import
+    kernels = lazy.module(f"{__name__}.kernels")
+
 __getattr__, __dir__ = lazy.attributes(
     __name__,
     {

@@ -1,7 +1,7 @@
 """Names that are imported when they are first used, so that a program waits only for what it needs.
 
-`attributes` gives a package the `__getattr__` and `__dir__` of PEP 562. `provide` does the same for methods: tests and
-reports are made from Embeddings, whose methods of these names must not import them before they are called.
+`attributes` gives a package the `__getattr__` and `__dir__` of PEP 562, and `module` stands for a module as a whole.
+`provide` does the same for methods: tests and reports are made from Embeddings, whose methods call them by name.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 _PROVIDERS: dict[str, str] = {}
@@ -39,6 +40,18 @@ def attributes(
         return value
 
     return find, lambda: sorted({*vars(sys.modules[package]), *places})
+
+
+class _Module(ModuleType):
+    """A module that is not imported yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def module(name: str) -> ModuleType:
+    """A module that is imported when something of it is first used, where it costs much and is often not needed."""
+    return _Module(name)
 
 
 def provide(functions: Mapping[str, str]) -> None:
