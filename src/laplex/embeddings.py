@@ -20,15 +20,16 @@ from laplex.model.absent import AbsentVectors, SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
 from laplex.model.stored import KIND, checked, stored_vectors, within
-from laplex.questions.answers import StoredTest, provided
+from laplex.questions.answers import StoredTest
 from laplex.questions.change import Changes
 from laplex.questions.contrast import Contrasts
 from laplex.questions.export import Exports
 from laplex.questions.similarity import Similarities
 from laplex.runtime import storage
 from laplex.runtime.display import card
+from laplex.runtime.lazy import provided
 from laplex.text import word2vec
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 from laplex.text.vocabulary import Vocabulary, pack_phrases
 
 EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype

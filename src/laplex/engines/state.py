@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from laplex.model.graph import Graph
 from laplex.model.problem import Problem
@@ -205,6 +204,8 @@ def solve(graph: Graph, theta: NDArray[np.float32], rows: Ints) -> None:
 
     For each row i among them: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
     """
+    from scipy.sparse.linalg import splu
+
     place = np.full(len(theta), -1)
     place[rows] = np.arange(len(rows))
     one, two, pull, _ = edge_ends(graph)

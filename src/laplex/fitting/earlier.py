@@ -32,7 +32,8 @@ from laplex.model.pretrained import mean_over_slices
 from laplex.model.problem import Problem
 from laplex.model.rows import Rows
 from laplex.text.periods import in_order
-from laplex.text.tokens import Slices, Tokens
+from laplex.text.slices import Slices
+from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from laplex.engines.sampling import Visits

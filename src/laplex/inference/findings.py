@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from laplex.errors import StorageError
 from laplex.inference.coefficients import CoefficientQuestion
@@ -97,7 +97,7 @@ class Findings:
         frame = self.frame
         keep = frame["word"].isin(list(words)) if words is not None else ~frame["word"].isin(list(exclude))
         frame = frame[keep].reset_index(drop=True)
-        z = stats.t.ppf(0.5 + options.interval / 2, np.maximum(frame["freedom"].to_numpy(np.float64), 1.0))
+        z = scipy.special.stdtrit(np.maximum(frame["freedom"].to_numpy(np.float64), 1.0), 0.5 + options.interval / 2)
         square, variance, along = (frame[name].to_numpy(np.float64) for name in NUMBERS[:3])
         lower, upper = effect_bounds(square, variance, along, z)
         estimate, lower, upper = np.sqrt(np.maximum([square, lower, upper], 0.0))

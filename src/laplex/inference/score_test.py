@@ -34,8 +34,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from scipy.linalg import lapack
+import scipy
 
 from laplex.inference.permutations import Design, Residuals, sum_by
 from laplex.inference.scores import COVARIANCE_POSITIONS, ScoreTable
@@ -61,7 +60,7 @@ class Effect:
 
     def interval(self, share: float) -> tuple[float, float]:
         """The δ² that are compatible with `square` in a share of samples: the smallest, and the largest."""
-        return self.bounds(float(stats.t.ppf(0.5 + share / 2, max(self.freedom, 1.0))))
+        return self.bounds(float(scipy.special.stdtrit(max(self.freedom, 1.0), 0.5 + share / 2)))
 
     def bounds(self, z: float) -> tuple[float, float]:
         """The smallest and largest δ² from which `square` is z standard deviations away, those of that δ²."""
@@ -123,7 +122,7 @@ def inverse_root(covariance: Floats, ridge: float) -> Floats:
     """(D, D) The transposed inverse of the Cholesky factor of Σ + κI, κ a multiple of its mean eigenvalue."""
     mean = max(float(np.trace(covariance)) / len(covariance), 1e-30)
     root = np.linalg.cholesky(covariance + ridge * mean * np.eye(len(covariance)))
-    return np.asarray(lapack.dtrtri(root, lower=1)[0].T)
+    return np.asarray(scipy.linalg.lapack.dtrtri(root, lower=1)[0].T)
 
 
 def group_scores(table: ScoreTable, groups: Sequence[Sequence[int]]) -> GroupScores | None:
@@ -243,4 +242,4 @@ def quadratic_form_p(y: Floats, statistic: float) -> float:
     freedom = variance**3 / max(third, 1e-3 * variance**1.5) ** 2
     z = (statistic - float(k.sum())) / np.sqrt(2 * variance)
     # the upper tail of a chi-square that is scaled to mean 0 and variance 1
-    return float(stats.chi2.sf(max(freedom + np.sqrt(2 * freedom) * z, 0.0), freedom))
+    return float(scipy.special.chdtrc(freedom, max(freedom + np.sqrt(2 * freedom) * z, 0.0)))

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,8 @@ BATCH_BYTES = 768 * 2**20  # for the sums of a batch of words over their occurre
 
 Result = TypeVar("Result")
 Singles = NDArray[np.float32]
-OccurrenceSums = tuple[kernels.WordsInUnits, Singles, Singles]  # the words and their units, and s and τ of each pair
+# the words and their units, and s and τ of each pair
+OccurrenceSums: TypeAlias = "tuple[kernels.WordsInUnits, Singles, Singles]"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from laplex.inference.permutations import (
     ENOUGH_EXCEEDANCES,
@@ -208,6 +207,7 @@ def _pending(
 def adjust_p(p: Floats) -> Floats:
     """p after Benjamini and Hochberg, over all that are known; the others stay unknown."""
     adjusted, known = np.full(len(p), np.nan), np.isfinite(p)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(p[known])
+    order = np.flatnonzero(known)[np.argsort(p[known])]
+    of_rank = p[order] * (len(order) / np.arange(1, len(order) + 1))
+    adjusted[order] = np.minimum(np.minimum.accumulate(of_rank[::-1])[::-1], 1.0)
     return adjusted

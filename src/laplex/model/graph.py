@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from laplex.errors import InputError, quote
 
@@ -368,6 +367,8 @@ def _broadcast(values: Any, count: int, dtype: Any) -> NDArray[Any]:
 
 
 def _components(first: Any, second: Any, nodes: int) -> tuple[int, NDArray[np.int32]]:
+    from scipy.sparse import csgraph
+
     links = sparse.coo_array((np.ones(len(first), bool), (first, second)), shape=(nodes, nodes))
     count, component = csgraph.connected_components(links, directed=False)
     return int(count), component

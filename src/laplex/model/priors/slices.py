@@ -15,7 +15,7 @@ from laplex.model.graph import Graph
 from laplex.model.priors.prior import Prior, WordPrior, check_strength
 from laplex.model.rows import Rows
 from laplex.text.periods import positions
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # one for two values of a column; 0 for the others
 SliceEdges: TypeAlias = list[tuple[int, int, float]]  # two slices and the weight between them
