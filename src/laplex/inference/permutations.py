@@ -228,6 +228,8 @@ class Residuals:
 
 def sum_by(values: NDArray[np.floating], group: Ints) -> Floats:
     """Rows of one group added up, in the order of the groups; the rows as they are if each is a group."""
+    if (group[1:] > group[:-1]).all():
+        return np.asarray(values, np.float64)
     names, place = np.unique(group, return_inverse=True)
     if len(names) == len(values):
         return np.asarray(values, np.float64)
