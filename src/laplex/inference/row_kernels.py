@@ -48,7 +48,7 @@ def group_influence(group, score, tau, background, weight, least_others, influen
 
 @fast
 def without_predicted(influence, tau, group, groups, least_others, rest, others):
-    """Write what the mean of the other rows of a group does not predict of each row (m, D), and their share in τ (m)."""
+    """Write what the mean of the other rows of a group does not predict (m, D), and the share of these in τ (m)."""
     size = influence.shape[1]
     taus, sums = np.zeros(groups), np.zeros((groups, size))
     for row in range(len(group)):

@@ -135,8 +135,8 @@ def group_scores(table: ScoreTable, groups: Sequence[Sequence[int]]) -> GroupSco
     are few if h̄ were the mean of a row's own background as well.
     """
     place = np.full(int(table.label.max()) + 1, -1)
-    for group, labels in enumerate(groups):
-        place[[label for label in labels if label < len(place)]] = group
+    for number, labels in enumerate(groups):
+        place[[label for label in labels if label < len(place)]] = number
     group = place[table.label]
     influence, sums = np.zeros_like(table.score), np.zeros((len(groups), table.score.shape[1]))
     values, used = (table.score, table.tau, table.background, table.weight), np.zeros(len(groups), bool)
