@@ -112,7 +112,7 @@ def explain(
     for name, side in zip(names, question.sides):
         if not counts[list(side)].sum():
             raise InputError(f'"{word}" does not occur where {column} is {name}: there is nothing to compare')
-    table = next(text.run([0], lambda table: table))
+    table = next(text.run([0], lambda table: table, with_sigma=True))
     weights = question.unit_weights(text, table)
     if weights is None:
         raise InputError(f'the text of "{word}" cannot tell "{column}" from {quote(given, 6)}: leave out a column')

@@ -200,7 +200,7 @@ def _explained(
         mine = occurrences.of(place[table.word])
         return typical_words(text, table, mine, comparison, unshown | (np.arange(len(names)) == text.ids[table.word]))
 
-    for row, (one, two) in zip(rows.tolist(), text.run(chosen, contexts, "context words")):
+    for row, (one, two) in zip(rows.tolist(), text.run(chosen, contexts, "context words", with_sigma=True)):
         frame.loc[row, ["context", "context_against"]] = one, two
     return frame
 
