@@ -253,6 +253,14 @@ def _apply_prior(lanes, theta, row_state, edges, index, rate):
 
 
 @fast
+def visit(lanes, parameters, edges, first, last, rate):
+    """Apply the prior of rows that no text is about, `first` up to `last`."""
+    _, theta, row_state = parameters
+    for i in range(first, last):
+        _apply_prior(lanes, theta, row_state, edges, i, rate)
+
+
+@fast
 def subsample(ids, begin, end, keep, base, kept, state):
     """Copy the word ids that are kept this time to `kept`, and return their number."""
     count = 0

@@ -20,6 +20,7 @@ from laplex.engines.state import Floats, Ints
 from laplex.model.problem import Problem
 from laplex.runtime.distributed import Communicator
 
+LATENT_VISITS = 16  # of a parameter that no text is about, by each rank in an epoch, for its prior
 SEGMENT_TOKENS = 20_000  # a longer document is cut, so that several threads can read it and its step size falls
 
 
@@ -74,7 +75,7 @@ class Visits:
     reads: Floats  # as the word or as the context of a token
     draws: Floats  # as a negative
     by_draws: NDArray[np.bool_]  # where the prior is applied to a negative: rows that are never or hardly ever read
-    count: Floats  # the visits that the prior is applied at
+    count: Floats  # the visits that the prior is applied at; of latent parameters, LATENT_VISITS by every rank
     share: Floats  # of these, those of this rank
 
 
@@ -96,6 +97,8 @@ def count_visits(
     by_draws = all_reads < np.minimum(all_draws, 1.0)
     count = np.where(by_draws, all_draws, all_reads)
     share = np.where(by_draws, draws, reads) / np.maximum(count, 1e-300)
+    own = problem.graph.own
+    by_draws[own:], count[own:], share[own:] = False, LATENT_VISITS * communicator.size, 1.0 / communicator.size
     return Visits(all_reads, all_draws, by_draws, count, share)
 
 

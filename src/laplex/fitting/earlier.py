@@ -147,7 +147,7 @@ class EarlierModel:
         chosen = self._known[(self._precision[self._known] > LEAST_PRECISION) & ~self._is_fixed[self._known]]
         place, precision = self._old_parameter[chosen], self._precision[chosen]
         targets = self.fitted.theta[place] - self._prior_gradient(place) / precision[:, None]
-        size = self.problem.parameters
+        size = self.problem.graph.own  # the model's means are new ones here
         return Graph.of(size, chosen, size + np.arange(len(chosen)), precision, targets=targets)
 
     def _prior_gradient(self, parameters: Ints) -> Floats:

@@ -168,8 +168,18 @@ def weigh_background(fitted: Embeddings, language: int, background: Sequence[Any
 
 
 def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: Ints) -> tuple[Floats, Floats]:
-    """(n, n) The vectors' part of L + D, and (n, D) the pull of all other vectors, which are held."""
-    graph = fitted.graph
+    """(n, n) The vectors' part of L + D, and (n, D) the pull of all other vectors, which are held.
+
+    Latent vectors that they are joined to, such as their mean, are not held but integrated out.
+    """
+    graph, own = fitted.graph, len(parameters)
+    while graph.latent:
+        beyond = graph.second[np.isin(graph.first, parameters) & graph.to_latent()]
+        if not len(new := np.setdiff1d(beyond, parameters)):
+            break
+        parameters = np.append(parameters, new.astype(parameters.dtype))  # latent ones are the last: still in order
+    if len(parameters) > own:
+        edges = np.flatnonzero(np.isin(graph.first, parameters) | np.isin(graph.second, parameters))
     edges = edges[np.isin(graph.first[edges], parameters) | np.isin(graph.second[edges], parameters)]
     weight, sign, directed = graph.weight[edges], graph.sign[edges], graph.directed[edges]
     ends = [end[edges] for end in (graph.first, graph.second)]
@@ -191,7 +201,9 @@ def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: 
         if is_target.any():
             vectors[is_target] = graph.targets[others[is_target] - len(graph)]
         np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * vectors)
-    return precision, pull
+    known = np.concatenate([precision[:own, own:], pull[own:].T]).T  # (latent, n + D)
+    through = precision[:own, own:] @ np.linalg.solve(precision[own:, own:], known)
+    return precision[:own, :own] - through[:, :own], pull[:own] - through[:, own:]
 
 
 def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str | None = None) -> list[str]:
