@@ -8,6 +8,7 @@ V words of all languages, M documents, S segments, P parameters, B tokens of a b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 
 from laplex.engines.state import Floats, Ints
 from laplex.model.problem import Problem
-from laplex.runtime.distributed import Communicator
 
 SEGMENT_TOKENS = 20_000  # a longer document is cut, so that several threads can read it and its step size falls
+Total = Callable[[Floats], Floats]
 
 
 class Segments(NamedTuple):
@@ -78,11 +79,11 @@ class Visits:
     share: Floats  # of these, those of this rank
 
 
-def count_visits(
-    problem: Problem, block: int, negatives_per_block: int, communicator: Communicator | None = None
-) -> Visits:
-    """Expected visits after subsampling, if each block of a segment samples `negatives_per_block` negatives."""
-    communicator = communicator or Communicator()
+def count_visits(problem: Problem, block: int, negatives_per_block: int, total: Total | None = None) -> Visits:
+    """Expected visits after subsampling, if each block of a segment samples `negatives_per_block` negatives.
+
+    `total` gives the sum over all ranks of numbers of the parameters; by default there is one process.
+    """
     reads, blocks = np.zeros(problem.parameters), np.zeros(len(problem.offsets) - 1)
     _count_reads(TokenArrays.of(problem), problem.slot, block, reads, blocks)
     draws = np.zeros(problem.parameters)
@@ -92,7 +93,7 @@ def count_visits(
         noise = problem.negatives_of(start, language)
         words = np.flatnonzero(noise)
         np.add.at(draws, problem.slot[start + words], size * noise[words])
-    all_reads, all_draws = communicator.allreduce(reads), communicator.allreduce(draws)
+    all_reads, all_draws = (reads, draws) if total is None else (total(reads), total(draws))
     by_draws = all_reads < np.minimum(all_draws, 1.0)
     count = np.where(by_draws, all_draws, all_reads)
     share = np.where(by_draws, draws, reads) / np.maximum(count, 1e-300)
