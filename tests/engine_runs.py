@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from laplex.engines import ranks, reference
 from laplex.engines.cpu import Cpu
+from laplex.engines.shares import Share
 from laplex.engines.state import Engine, Epoch, State
 from laplex.model.problem import Problem
 from laplex.runtime.distributed import Communicator
@@ -99,6 +100,7 @@ class ThreadCommunicator(Communicator):
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
         self.meeting, self.rank, self.size = meeting, rank, meeting.size
+        self.bytes_sent = 0
 
     def _exchange(self, gift: Any) -> list[Any]:
         self.meeting.gifts[self.rank] = gift
@@ -115,6 +117,7 @@ class ThreadCommunicator(Communicator):
         return total
 
     def all_to_all(self, parts: Sequence[NDArray[Any]]) -> list[NDArray[np.uint8]]:
+        self.bytes_sent += sum(part.nbytes for rank, part in enumerate(parts) if rank != self.rank)
         gifts = self._exchange([np.ascontiguousarray(part).reshape(-1).view(np.uint8).copy() for part in parts])
         return [gift[self.rank] for gift in gifts]
 
@@ -148,6 +151,10 @@ def documents_of(problem: Problem, chosen: NDArray[np.bool_]) -> Problem:
     )
 
 
+def make_ranks(share: Share, state: State, make: Callable[..., Engine] = make_cpu) -> ranks.Ranks:
+    return ranks.Ranks(share, state, 1_000_000, lambda piece: make(share.problem, state, piece, total=share.total))
+
+
 def run_ranks(
     problem: Problem,
     epochs: int = 100,
@@ -160,18 +167,13 @@ def run_ranks(
 
     def work(communicator: Communicator) -> Floats:
         here = np.arange(len(problem.held_out)) % size == communicator.rank
-        dealt = ranks.deal(documents_of(problem, here), communicator)
-        state = State.initial(dealt, seed)
-        engine = ranks.Ranks(
-            dealt,
-            state,
-            communicator,
-            1_000_000,
-            lambda piece: make(dealt, state, piece, communicator=communicator),
-        )
+        share = Share.of(documents_of(problem, here), communicator)
+        state = State.initial(share.problem, seed)
+        engine = make_ranks(share, state, make)
         train(engine, epochs, rate, seed)
-        state.fill(problem.graph)
-        return vectors(problem, state)
+        whole = share.complete(state)
+        whole.fill(problem.graph)
+        return vectors(problem, whole)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranks, "MERGES", 4)  # of so little text

@@ -18,7 +18,7 @@ import small
 from engine_runs import make_torch, run_ranks
 
 import laplex as lx
-from laplex.engines.ranks import _combine, _homes, _join
+from laplex.engines.ranks import _combine, _join
 from laplex.errors import LaplexError
 from laplex.inference import pooled
 from laplex.model.objective import log_likelihood
@@ -236,14 +236,6 @@ def test_ranks_that_have_just_communicated_end_without_being_aborted(tmp_path):
     for _ in range(4):
         done = subprocess.run(torchrun, capture_output=True, text=True, env=environment(tmp_path), check=False)
         assert done.returncode == 0, done.stderr[-3000:]
-
-
-def test_the_home_of_a_row_is_a_rank_that_reads_it_and_all_have_their_share():
-    wanted = list(np.random.default_rng(1).random((4, 3000)) < 0.5)
-    home = _homes(wanted)
-    read = np.stack(wanted)
-    assert read[home, np.arange(3000)][read.any(0)].all()
-    assert np.bincount(home[read.all(0)], minlength=4).min() > 0.8 * read.all(0).sum() / 4
 
 
 def test_displacements_that_lead_apart_are_added_and_one_of_both_ranks_counts_once():

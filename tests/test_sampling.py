@@ -10,7 +10,7 @@ import small
 from engine_runs import documents_of, make_cpu, make_torch, on_ranks
 
 import laplex as lx
-from laplex.engines import ranks
+from laplex.engines import dealing
 from laplex.engines.cpu import PRIOR_VISITS
 from laplex.engines.sampling import AliasTables, Segments, count_visits
 from laplex.engines.state import Epoch, State
@@ -187,9 +187,9 @@ def test_ranks_together_take_the_prior_once(subsample, block, negatives, owned):
     def work(communicator):
         here = np.arange(len(problem.held_out)) // 2 % 2 == communicator.rank
         part = documents_of(problem, here)
-        part = ranks.deal(part, communicator) if owned else part
+        part = dealing.deal(part, communicator)[0] if owned else part
         state = State.initial(part, 1)
-        engine = make_cpu(part, state, block=block, negatives=negatives, communicator=communicator)
+        engine = make_cpu(part, state, block=block, negatives=negatives, total=communicator.allreduce)
         assert len(np.unique(part.word_start)) == (1 if owned else 2)
         return engine.visits, taken(engine, epochs), engine.visits.share
 
@@ -206,6 +206,6 @@ def test_a_device_takes_the_prior_once(edges, size):
 
     def work(communicator):
         part = documents_of(problem, np.arange(len(problem.held_out)) // 2 % size == communicator.rank)
-        return taken(make_torch(part, State.initial(part, 1), communicator=communicator), 3)
+        return taken(make_torch(part, State.initial(part, 1), total=communicator.allreduce), 3)
 
     np.testing.assert_allclose(sum(on_ranks(size, work)), 1.0, rtol=0.01)

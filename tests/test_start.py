@@ -106,7 +106,7 @@ def test_accumulators_are_divided_among_slices_by_what_they_read():
     problem, plain = small.problem(rows, GROUPS, ["party"]), small.problem(rows, lx.Ridge(1.0))
     start = State.initial(plain, 1)
     cpu.Cpu(plain, start, 8, 8).run(cpu.Epoch(0, 5, 0.1, 1, 1), lambda share: None)
-    state = State.from_pooled(problem, start, count_visits(problem, 1, 1).reads)
+    state = State.from_pooled(problem, start, *(count_visits(each, 1, 1).reads for each in (problem, plain)))
     where = small.layout(rows, ["party"])
     growth = state.accumulator - np.float32(INITIAL_ACCUMULATOR)
     both = growth[where.words(0, 0)] + growth[where.words(0, 1)]

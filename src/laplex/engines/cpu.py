@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.engines import kernels
-from laplex.engines.sampling import LATENT_VISITS, AliasTables, TokenArrays, Visits, count_visits, cut
+from laplex.engines.sampling import LATENT_VISITS, AliasTables, TokenArrays, Total, Visits, count_visits, cut
 from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_zeros, edge_ends
 from laplex.model.problem import Problem
-from laplex.runtime.distributed import Communicator
 
 PIECE = 20_000  # tokens that a thread takes at once
 PRIOR_VISITS = 16  # a row takes its prior at about this many of its visits in an epoch, however frequent it is
@@ -45,17 +44,17 @@ class Cpu(Engine):
         block: int,
         negatives_per_block: int,
         piece: int | None = None,
-        communicator: Communicator | None = None,
+        total: Total | None = None,
     ) -> None:
-        """`piece` tokens are scheduled at once; the communicator is that of the ranks that share the prior."""
+        """`piece` tokens are scheduled at once; `total` sums visits over the ranks that share the prior."""
         self.problem = problem
         self.state = state
         self._kernel, joins_windows = problem.likelihood.kernel(self.kernel_table, self.setting)
         self._block = block + (-2 * problem.window % 8 if joins_windows else 0)  # dense products are of 8 rows each
         self._negatives_per_block = negatives_per_block
-        self.visits = count_visits(problem, self._block, negatives_per_block, communicator)
+        self.visits = count_visits(problem, self._block, negatives_per_block, total)
         self._row_state = aligned_zeros(-(-len(state.memory) // 16384) * 16384, 4)
-        self._state_rows = kernels.state_row.py_func(np.arange(len(state.memory)))
+        self._state_rows = kernels.state_row.py_func(np.arange(len(state.memory)))  # type: ignore[no-untyped-call]
         parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
         edges = _divide_prior(problem, self.visits, self._row_state, self._state_rows)
         lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)

@@ -1,13 +1,12 @@
-"""Several processes train one model: each reads its own documents, and rows are merged many times an epoch.
+"""Several processes train one model: each reads its own documents, and what they have in common is merged many times.
 
-Every rank has an engine over all rows. At a merge, the displacements of a row on all ranks since the last are joined,
-nearly as if their steps had been taken one after the other, and Adagrad's accumulator grows by all of them. Every row
-has a home, a rank that can read it: displacements are sent there, and the result from there to all that can read it, so
-a rank sends a row at most twice for each merge. A rank reads the words of its own slices, the contexts of their
-languages, and what edges join to these. Where there are at least as many slices as ranks, a slice has one owner, and
-only contexts and the ends of edges between owners are sent.
+Every rank has an engine over its share of the rows (`shares.py`). At a merge, the displacements of a common row on all
+ranks since the last are joined, nearly as if their steps had been taken one after the other, and Adagrad's accumulator
+grows by all of them. Displacements are sent to the home of the row, and the result from there to the ranks that hold
+it, so a rank sends a row at most twice for each merge. Where there are at least as many slices as ranks, a slice has
+one owner: common are the contexts, latent means, and the ends of edges between owners, however many slices there are.
 
-P parameters, D dimensions.
+C common parameters, D dimensions.
 """
 
 from __future__ import annotations
@@ -15,94 +14,37 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from copy import deepcopy
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.engines.state import Engine, Epoch, Floats, Ints, Report, State, row_batches
-from laplex.model.problem import Problem
-from laplex.runtime.distributed import Communicator
+from laplex.engines.shares import Share
+from laplex.engines.state import Engine, Epoch, Floats, Ints, Report, State
 
 Part = tuple[Ints, NDArray[np.float32], NDArray[np.float32]]  # rows, vectors, accumulators
 MERGES = 64  # in an epoch, at least
 
 
-def deal(problem: Problem, communicator: Communicator) -> Problem:
-    """Give every document to the owner of its slice (of its language), the largest slices dealt out first.
-
-    If there are fewer slices than ranks, they have no owners, and documents stay where they are.
-    """
-    parts = communicator.allgather(np.unique(problem.word_start).astype(np.int64).tobytes())
-    starts = np.unique(np.concatenate([np.frombuffer(part, np.int64) for part in parts]))
-    if len(starts) < communicator.size:
-        return problem
-    lengths, slice_of = np.diff(problem.offsets), np.searchsorted(starts, problem.word_start)
-    sizes = np.zeros(len(starts), np.int64)
-    np.add.at(sizes, slice_of, lengths)
-    sizes = communicator.allreduce(sizes)
-    owner, load = np.zeros(len(starts), np.int64), np.zeros(communicator.size)
-    for slice in np.argsort(-sizes, kind="stable"):
-        owner[slice] = load.argmin()
-        load[owner[slice]] += sizes[slice]
-    rank = owner[slice_of]
-
-    def exchange(values: NDArray[Any], rank: Ints = rank) -> NDArray[Any]:
-        parts = communicator.all_to_all([values[rank == number] for number in range(communicator.size)])
-        return np.concatenate([part.view(values.dtype) for part in parts])
-
-    return replace(
-        problem,
-        ids=exchange(problem.ids, np.repeat(rank, lengths)),
-        offsets=np.concatenate([[0], np.cumsum(exchange(lengths))]),
-        held_out=exchange(problem.held_out),
-        word_start=exchange(problem.word_start),
-        context_start=exchange(problem.context_start),
-        language=exchange(problem.language),
-    )
-
-
 class Ranks(Engine):
     """The engine of one rank among several. Its pieces are the merges of an epoch."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        state: State,
-        communicator: Communicator,
-        merge_tokens: int,
-        make: Callable[[int], Engine],
-    ) -> None:
+    def __init__(self, share: Share, state: State, merge_tokens: int, make: Callable[[int], Engine]) -> None:
         """`make` gives the engine of this rank alone, whose pieces have at most the given number of tokens."""
         self.state = state
-        self.problem = problem
-        self._communicator = communicator
+        self.problem = share.problem
+        self._share, self._communicator = share, share.communicator
+        own_tokens = int(self.problem.offsets[-1])
         # pieces small enough for as many merges as there are to be
-        self._engine = make(max(1, int(problem.offsets[-1]) // (4 * MERGES)))
-        self._before = deepcopy(state)
-        self._wanted = [np.frombuffer(part, np.bool_) for part in communicator.allgather(self._readable().tobytes())]
-        self._home = _homes(self._wanted)
-        tokens = int(communicator.allreduce(np.array([int(problem.offsets[-1])]))[0])
-        self.pieces = max(MERGES, math.ceil(tokens / communicator.size / merge_tokens))
-
-    def _readable(self) -> NDArray[np.bool_]:
-        """(P) The rows that this rank can read: those of its text, and what edges join to them."""
-        problem = self.problem
-        rows = np.zeros(len(problem.slot), np.bool_)
-        for starts in (problem.word_start, problem.context_start):
-            for start, example in zip(*np.unique(starts, return_index=True), strict=True):
-                low, high = problem.vocabulary_start[problem.language[example] :][:2]
-                rows[start : start + high - low] = True
-        inner = np.zeros(problem.parameters, np.bool_)
-        inner[problem.slot[rows]] = True
-        between = problem.graph.second < problem.parameters
-        first, second = problem.graph.first[between], problem.graph.second[between]
-        readable = inner.copy()
-        readable[first[inner[second]]] = True
-        readable[second[inner[first]]] = True
-        return readable
+        self._engine = make(max(1, own_tokens // (4 * MERGES)))
+        self._common = share.common
+        # the places among the common parameters, for each other rank
+        self._at_home, self._lent = (
+            [np.searchsorted(self._common, part) for part in parts] for parts in (share.at_home, share.lent)
+        )
+        self._before = state.theta[self._common]  # as they were after the last merge
+        self._accumulator_before = state.accumulator[self._common]
+        tokens = int(self._communicator.allreduce(np.array([own_tokens]))[0])
+        self.pieces = max(MERGES, math.ceil(tokens / self._communicator.size / merge_tokens))
 
     def compile(self) -> None:
         self._engine.compile()
@@ -127,60 +69,42 @@ class Ranks(Engine):
         return last, self._communicator.allreduce(totals)
 
     def merge(self) -> None:
-        """Add to every row what all ranks have added to it since the last merge."""
-        state, before = self.state, self._before
-        moved = self._moved()
-        added = []
-        for rank in range(self._communicator.size):
-            rows = np.flatnonzero(moved & (self._home == rank))
-            vectors = state.theta[rows] - before.theta[rows]
-            added.append(_pack(rows, vectors, state.accumulator[rows] - before.accumulator[rows]))
-        parts = [_unpack(part, state.dimensions) for part in self._communicator.all_to_all(added)]
+        """Add to every common row what all ranks have added to it since the last merge."""
+        dimensions = self.state.dimensions
+        vectors, accumulator = self.state.theta[self._common], self.state.accumulator[self._common]
+        moved = (vectors != self._before).any(1) | (accumulator != self._accumulator_before)
+        vectors -= self._before
+        accumulator -= self._accumulator_before
+        sent = [_pack(np.flatnonzero(moved[places]), places, vectors, accumulator) for places in self._at_home]
+        received = self._communicator.all_to_all(sent)
+        parts = []
+        for rank, places in enumerate(self._lent):
+            if rank == self._communicator.rank:
+                own = np.unique(np.concatenate(self._lent))
+                own = own[moved[own]]
+                parts.append((own, vectors[own], accumulator[own]))
+            else:
+                number, added, growth = _unpack(received[rank], dimensions)
+                parts.append((places[number], added, growth))
         changed = np.unique(np.concatenate([rows for rows, _, _ in parts]))
-        displacement, accumulator = _join(parts, changed, before.accumulator[changed])
-        before.theta[changed] += displacement
-        before.accumulator[changed] = accumulator
+        displacement, joined = _join(parts, changed, self._accumulator_before[changed])
+        self._before[changed] += displacement
+        self._accumulator_before[changed] = joined
         is_changed = np.zeros(len(moved), np.bool_)
         is_changed[changed] = True
-        results = []
-        for wanted in self._wanted:
-            rows = np.flatnonzero(is_changed & wanted)
-            results.append(_pack(rows, before.theta[rows], before.accumulator[rows]))
-        for part in self._communicator.all_to_all(results):
-            rows, vectors, accumulator = _unpack(part, state.dimensions)
-            for copy in (state, before):
-                copy.theta[rows], copy.accumulator[rows] = vectors, accumulator
-            self._engine.push(rows)
-
-    def _moved(self) -> NDArray[np.bool_]:
-        """(P) The rows that this rank has moved since the last merge."""
-        moved = np.zeros(self.problem.parameters, np.bool_)
-        for rows in row_batches(len(moved)):
-            moved[rows] = (self.state.memory[rows] != self._before.memory[rows]).any(1)
-            moved[rows] |= self.state.accumulator[rows] != self._before.accumulator[rows]
-        return moved
-
-    def pull(self) -> None:
-        """Give rank 0 all rows, each from its home."""
-        state = self.state
-        rows = np.flatnonzero(self._home == self._communicator.rank)
-        packed = _pack(rows, state.theta[rows], state.accumulator[rows])
-        for part in self._communicator.all_to_all([packed, *[packed[:0]] * (self._communicator.size - 1)]):
-            rows, vectors, accumulator = _unpack(part, state.dimensions)
-            state.theta[rows], state.accumulator[rows] = vectors, accumulator
+        new = self._before, self._accumulator_before
+        results = [_pack(np.flatnonzero(is_changed[places]), places, *new) for places in self._lent]
+        for places, part in zip(self._at_home, self._communicator.all_to_all(results), strict=True):
+            number, added, growth = _unpack(part, dimensions)
+            self._before[places[number]], self._accumulator_before[places[number]] = added, growth
+            is_changed[places[number]] = True
+        rows = self._common[is_changed]
+        self.state.theta[rows] = self._before[is_changed]
+        self.state.accumulator[rows] = self._accumulator_before[is_changed]
+        self._engine.push(rows)
 
     def push(self, rows: Ints) -> None:
         self._engine.push(rows)
-
-
-def _homes(wanted: Sequence[NDArray[np.bool_]]) -> NDArray[np.int32]:
-    """(P) One of the ranks that can read a row, each in turn; 0 if none can."""
-    home = np.zeros(len(wanted[0]), np.int32)
-    for rows in row_batches(len(home)):
-        readers = np.stack([readable[rows] for readable in wanted])
-        turn = np.arange(rows.start, rows.stop) % np.maximum(readers.sum(0), 1)
-        home[rows] = np.argmax(readers & (readers.cumsum(0) == turn + 1), axis=0)
-    return home
 
 
 def _join(parts: Sequence[Part], changed: Ints, start: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
@@ -217,9 +141,14 @@ def _combine(one: NDArray[np.float32], two: NDArray[np.float32]) -> NDArray[np.f
     return sums
 
 
-def _pack(rows: Ints, vectors: NDArray[np.float32], accumulator: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows as they are sent: their numbers, accumulators and vectors, or what is added to these."""
-    return np.concatenate([rows.astype(np.int32).view(np.float32)[:, None], accumulator[:, None], vectors], axis=1)
+def _pack(
+    number: Ints, places: Ints, vectors: NDArray[np.float32], accumulator: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Rows as they are sent: their numbers among those that two ranks both hold, accumulators and vectors."""
+    rows = places[number]
+    return np.concatenate(
+        [number.astype(np.int32).view(np.float32)[:, None], accumulator[rows, None], vectors[rows]], axis=1
+    )
 
 
 def _unpack(part: NDArray[np.uint8], dimensions: int) -> Part:

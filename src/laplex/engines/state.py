@@ -57,11 +57,13 @@ class State:
     accumulator: NDArray[np.float32]  # (P + T) running sums of mean squared gradients
 
     @classmethod
-    def zeros(cls, problem: Problem) -> State:
-        """Vectors of zeros with the fixed targets behind them."""
+    def zeros(
+        cls, problem: Problem, memory: Callable[[int, int], NDArray[np.float32]] = lambda *shape: aligned_zeros(*shape)
+    ) -> State:
+        """Vectors of zeros, in what `memory` gives for a shape, with the fixed targets behind them."""
         rows = problem.parameters + len(problem.graph.targets)
         width = -(-problem.dimensions // FLOATS_PER_CACHE_LINE) * FLOATS_PER_CACHE_LINE
-        state = cls(aligned_zeros(rows, width), problem.dimensions, np.full(rows, INITIAL_ACCUMULATOR, np.float32))
+        state = cls(memory(rows, width), problem.dimensions, np.full(rows, INITIAL_ACCUMULATOR, np.float32))
         if len(problem.graph.targets):
             state.theta[problem.parameters :] = problem.graph.targets
         return state
@@ -82,7 +84,7 @@ class State:
         return state
 
     @classmethod
-    def from_pooled(cls, problem: Problem, pooled: State, reads: Floats) -> State:
+    def from_pooled(cls, problem: Problem, pooled: State, reads: Floats, pooled_reads: Floats) -> State:
         """Every slice of a word starts at the vector it has in the state of the same text without slices.
 
         Adagrad's accumulator of a word is divided among its slices by how often they read it, as if it had grown there.
@@ -92,11 +94,12 @@ class State:
             problem: The problem with slices.
             pooled: The state of the problem without slices, whose rows are those that `pooled_row` names.
             reads: (P) How often each parameter is read in an epoch, over all ranks.
+            pooled_reads: How often each parameter of the problem without slices is.
         """
         state, origin = cls.zeros(problem), problem.pooled_row
         for rows in row_batches(problem.parameters):
             state.theta[rows] = pooled.theta[origin[rows]]
-        share = reads / np.maximum(np.bincount(origin, reads), 1e-300)[origin]
+        share = reads / np.maximum(pooled_reads, 1e-300)[origin]
         growth = pooled.accumulator[origin] - np.float32(INITIAL_ACCUMULATOR)
         state.accumulator[: problem.parameters] += (share * growth).astype(np.float32)
         return state
@@ -114,6 +117,21 @@ class State:
     def first(self, rows: int) -> State:
         """The state of the first rows, in the same memory."""
         return State(self.memory[:rows], self.dimensions, self.accumulator[:rows])
+
+    def with_room(self, rows: int) -> State:
+        """The same with at least this number of rows, some of which may be unused."""
+        if rows <= len(self.memory):
+            return self
+        wider = State(aligned_zeros(rows, self.memory.shape[1]), self.dimensions, np.zeros(rows, np.float32))
+        wider.replaced(self)
+        return wider
+
+    def replaced(self, state: State) -> State:
+        """Another state in the first rows of this one's memory."""
+        place = self.first(len(state.memory))
+        if place.memory.ctypes.data != state.memory.ctypes.data:
+            place.memory[:], place.accumulator[:] = state.memory, state.accumulator
+        return place
 
     def unpadded(self, parameters: int) -> NDArray[np.float32]:
         """(P, D) The vectors without padding and targets, moved together within `memory`, whose rows are then lost."""

@@ -23,12 +23,11 @@ import torch
 from numpy.typing import NDArray
 
 from laplex.engines.batches import Pieces, TokenBatch
-from laplex.engines.sampling import AliasTables, count_visits
+from laplex.engines.sampling import AliasTables, Total, count_visits
 from laplex.engines.state import INITIAL_ACCUMULATOR, Engine, Epoch, Floats, Ints, Report, State
 from laplex.errors import InputError
 from laplex.model.graph import Graph
 from laplex.model.problem import Problem
-from laplex.runtime.distributed import Communicator
 
 Precision = Literal["full", "mixed"]
 SWEEPS = 16  # of the prior in an epoch
@@ -100,13 +99,13 @@ class Torch(Engine):
         block: int,
         negatives_per_block: int,
         piece: int | None = None,
-        communicator: Communicator | None = None,
+        total: Total | None = None,
         *,
         device: str | None = None,
         precision: Precision = "full",
         batch: int | None = None,
     ) -> None:
-        """`batch` tokens are read in a step; the communicator is that of the ranks that share the prior."""
+        """`batch` tokens are read in a step; `total` sums visits over the ranks that share the prior."""
         self.problem = problem
         self.state = state
         self.device = device_of(device)
@@ -127,8 +126,8 @@ class Torch(Engine):
         self._chance, self._other = (torch.from_numpy(table).to(self.device) for table in (tables.chance, tables.other))
         visits = np.zeros(problem.parameters)
         share = np.ones(problem.parameters)
-        if communicator is not None and communicator.size > 1:
-            counted = count_visits(problem, block, negatives_per_block, communicator)
+        if total is not None:
+            counted = count_visits(problem, block, negatives_per_block, total)
             visits, share = counted.count, counted.share
         self._share = torch.from_numpy(np.append(share, 0.0).astype(np.float32)).to(self.device)
         self._edges = self._match(problem.graph, visits, share)

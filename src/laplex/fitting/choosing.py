@@ -14,7 +14,8 @@ from laplex.fitting.search import MakeRun, Plan, Search
 from laplex.fitting.training import Training
 from laplex.model.model import Model
 from laplex.model.priors.prior import CHOSEN
-from laplex.runtime import atomic, storage
+from laplex.runtime import atomic
+from laplex.runtime.checkpoint import saved_identity
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
 from laplex.text.tokens import Tokens
@@ -84,9 +85,9 @@ def choose_strengths(model: Model, tokens: Tokens, training: Training, make: Mak
 def _saved(names: list[str], training: Training) -> dict[str, Any] | None:
     """What a fit that was interrupted had chosen, from its checkpoint; of several processes, the first reads it."""
     found: dict[str, Any] | None = None
-    if training.checkpoint is not None and communicator().rank == 0 and storage.exists(training.checkpoint):
-        identity = storage.load(training.checkpoint, "checkpoint").settings.get("identity") or {}
-        found = identity.get("tuning") or {}
+    if training.checkpoint is not None and communicator().rank == 0:
+        identity = saved_identity(training.checkpoint)
+        found = None if identity is None else identity.get("tuning") or {}
     everywhere: dict[str, Any] | None = json.loads(communicator().allgather(json.dumps(found).encode())[0])
     if everywhere is not None and everywhere.get("names") != names:
         raise InputError(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
+from laplex.engines.shares import Share
 from laplex.engines.state import Engine, Epoch, State
 from laplex.errors import InputError, LaplexError
 from laplex.fitting.start import POOLED, Records, Start
@@ -54,59 +55,67 @@ class DivergedError(LaplexError):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem, and what a loop over epochs asks of whoever wants it solved."""
+    """The share of a problem, and what a loop over epochs asks of whoever wants it solved."""
 
-    problem: Problem
+    share: Share
     training: Training
-    judge: Callable[[NDArray[Any]], float | None]  # the held-out likelihood of the parameters (P, D)
-    embeddings: Callable[[NDArray[np.float32], Records], Embeddings]  # what they are after an epoch
+    judge: Callable[[NDArray[Any]], float | None]  # the held-out likelihood of the parameters of the share (p, D)
+    embeddings: Callable[[NDArray[np.float32], Records], Embeddings]  # of all parameters (P, D) after an epoch
     report: Report | None
     quiet: bool
     initial: Initial | None = None  # vectors that are known before the first epoch
+    folder: Path | None = None  # for the vectors of all ranks, which need not fit into memory
 
 
 class EpochLoop:
     """A stochastic engine at work: its state, and how far it has come.
 
     With a `start`, its epochs follow those of the start. If the prior joins languages, these are first estimated
-    separately, by the start or in the first epoch, and then rotated onto each other.
+    separately, by the start or in the first epoch, and then rotated onto each other. The state is that of the share of
+    this process; after the last epoch, of the whole problem.
     """
 
     def __init__(self, task: Task, checkpoint: Checkpoint, rotate: bool, start: Start | None = None) -> None:
         self.task, self.checkpoint, self.start = task, checkpoint, start
-        self.problem, self.training, self.quiet = task.problem, task.training, task.quiet
+        self.share, self.training, self.quiet = task.share, task.training, task.quiet
+        self.problem = self.share.problem
         self.rotation = self._find_rotation() if rotate else None
+        self._apart = self.share.of_variant(self.rotation.apart) if self.rotation else self.share
         if start is None:
-            problem = self._begin_at_random()
+            share = self._begin_at_random()
         else:
-            problem = self.problem
+            share = self.share
             self._begin_at(start)
-        self._first = problem  # to be solved until languages are rotated
+        self._first = share  # of the problem to be solved until languages are rotated
 
-    def _begin_at_random(self) -> Problem:
-        """The first state, or that of the checkpoint; returns the problem to be solved first."""
-        problem = self.rotation.apart if self.rotation else self.problem
+    def _begin_at_random(self) -> Share:
+        """The first state, or that of the checkpoint; returns the share of the problem to be solved first."""
+        share = self._apart
+        problem = share.problem
         self.state = State.initial(problem, self.training.seed)
         if self.task.initial is not None:
             assert self.training.rate is not None
             self.task.initial.begin(self.state, problem, self.training.rate)
-        self.arrays = self.state.arrays  # of the first epoch's state, in whose memory later ones are
-        self.position = self._resume()
+        rows = self.problem.parameters + len(self.problem.graph.targets)
+        self._first_memory = self.state.with_room(rows)  # in which later states are, too
+        self.state = self._first_memory.first(len(self.state.memory))
+        self.arrays = self._first_memory.arrays
+        self.position = self.checkpoint.resume(self.arrays)
         if self.rotation and self.position.history:
-            self.state, problem = self.rotation.joined(self.state), self.problem
-        return problem
+            self.state, share = self._first_memory.first(rows), self.share
+        return share
 
     def _begin_at(self, start: Start) -> None:
         """The state of the checkpoint, or that of the start, which is then saved."""
         if start.state is None:
             self.state = State.zeros(self.problem)
         else:
-            self.state = self._read_into_slices(self.rotation.apart if self.rotation else self.problem, start.state)
+            self.state = self._read_into_slices(self._apart, start.state)
             if self.rotation:
-                self._rotate(self.rotation)
+                self.state = self._rotated(self.rotation)
         self.arrays = self.state.arrays | {POOLED: start.vectors}
         if start.state is None:
-            self.position = self._resume()
+            self.position = self.checkpoint.resume(self.arrays)
         else:
             epochs = len(start.history)
             rotated = [{"rotated": number == epochs} if self.rotation else {} for number in range(1, epochs + 1)]
@@ -115,10 +124,13 @@ class EpochLoop:
             self.checkpoint.save(self.arrays, self.position)
         self.checkpoint.keep_copy(self.state.memory)
 
-    def _read_into_slices(self, problem: Problem, pooled: State) -> State:
+    def _read_into_slices(self, share: Share, pooled: State) -> State:
         from laplex.engines.sampling import count_visits
 
-        return State.from_pooled(problem, pooled, count_visits(problem, 1, 1, communicator()).reads)
+        problem = share.problem
+        reads = count_visits(problem, 1, 1, share.total).reads
+        pooled_reads = share.total_by(problem.pooled_row, reads, len(pooled.accumulator))
+        return State.from_pooled(problem, pooled, reads, pooled_reads)
 
     def run(self, epochs: int) -> Records:
         """Read the text until this number of epochs is done, and return the history."""
@@ -131,8 +143,8 @@ class EpochLoop:
                 if self.position.piece == self.engine.pieces:
                     self._finish_epoch()
                 self.checkpoint.save(self.arrays, self.position)
-        self.state.fill(self.problem.graph)
-        communicator().broadcast(self.state.memory)
+        self.state = self.share.complete(self.state, self.task.folder)
+        self.state.fill(self.share.whole.graph)
         return self.position.history
 
     def _start_engine(self) -> None:
@@ -161,19 +173,29 @@ class EpochLoop:
         position.totals = position.totals + totals
         position.seconds += time.monotonic() - started
         self.engine.pull()
-        if not (math.isfinite(position.totals[1]) and np.isfinite(self.state.accumulator).all()):
-            theta = self.checkpoint.last_good(self.problem.parameters, self.problem.dimensions)
-            last_good = None if theta is None else self.task.embeddings(theta, position.history)
-            raise DivergedError(training.rate, last_good)
+        infinite = not (math.isfinite(position.totals[1]) and np.isfinite(self.state.accumulator).all())
+        if communicator().allreduce(np.array([int(infinite)]))[0]:
+            raise DivergedError(training.rate, self._last_good())
+
+    def _last_good(self) -> Embeddings | None:
+        """The model after the last epoch, if all ranks have their share of it."""
+        theta = self.checkpoint.last_good(self.problem.parameters, self.problem.dimensions)
+        if communicator().allreduce(np.array([int(theta is None)]))[0] or theta is None:
+            return None
+        part = State.zeros(self.problem)
+        part.theta[: len(theta)] = theta
+        whole = self.share.complete(part, self.task.folder)
+        return self.task.embeddings(whole.unpadded(self.share.whole.parameters), self.position.history)
 
     def _finish_epoch(self) -> None:
         """Rotate languages after the first epoch, and add the record of the epoch to the history."""
         position, is_first = self.position, not self.position.history
         if self.rotation and is_first:
-            self._rotate(self.rotation)
-            self.engine = self._make_engine(self.problem)
+            self.state = self._first_memory.replaced(self._rotated(self.rotation))
+            self.engine = self._make_engine(self.share)
         tokens, likelihood, scored = position.totals.tolist()  # the log likelihood is that of the scored tokens
-        priors = {name: self.state.log_prior(graph) for name, graph in self.problem.parts.items()}
+        of_parts = [self.state.log_prior(graph) for graph in self.problem.parts.values()]
+        priors = dict(zip(self.problem.parts, communicator().allreduce(np.array(of_parts)).tolist(), strict=True))
         held_out = self.task.judge(self.state.theta[: self.problem.parameters])
         mean, number = likelihood / max(scored, 1.0), len(position.history) + 1
         record = record_of(number, mean, priors, held_out, int(tokens), position.seconds)
@@ -205,40 +227,30 @@ class EpochLoop:
         training = self.training
         joins_languages = self.problem.present is None  # not where only words that occur have rows
         possible = training.rotate and training.epochs > 1 and joins_languages
-        rotation = languages.find_rotation(self.problem) if possible else None
+        rotation = languages.find_rotation(self.share.whole) if possible else None
         if training.rotate is True and rotation is None:
             raise InputError(
                 "rotate=True: no edge of the prior joins two languages that could be rotated: leave it out"
             )
         return rotation
 
-    def _rotate(self, rotation: Rotation) -> None:
-        """Rotate languages onto each other, on rank 0, and send the result to the others."""
-        self.state = rotation.join(self.state) if communicator().rank == 0 else rotation.joined(self.state)
-        for array in self.state.arrays.values():
-            communicator().broadcast(array)
-        joined = f"{rotation.languages} languages rotated onto each other, by {len(rotation.pull):,} edges"
-        say(joined, quiet=self.quiet)
+    def _rotated(self, rotation: Rotation) -> State:
+        """The state after languages are rotated onto each other, for which every rank has a look at all of it."""
+        joined = rotation.join(self._apart.complete(self.state, self.task.folder))
+        text = f"{rotation.languages} languages rotated onto each other, by {len(rotation.pull):,} edges"
+        say(text, quiet=self.quiet)
+        return self.share.of_whole(joined)
 
-    def _make_engine(self, problem: Problem) -> Engine:
-        training, ranks = self.training, communicator()
+    def _make_engine(self, share: Share) -> Engine:
+        training, is_alone = self.training, communicator().size == 1
         sizes = {"block": training.block, "negatives_per_block": training.drawn}
-        make = partial(_engine_class(training), problem, self.state, communicator=ranks, **sizes)
-        if ranks.size > 1:
-            from laplex.engines.ranks import Ranks
+        total = None if is_alone else share.total
+        make = partial(_engine_class(training), share.problem, self.state, total=total, **sizes)
+        if is_alone:
+            return make()
+        from laplex.engines.ranks import Ranks
 
-            return Ranks(problem, self.state, ranks, training.merge_tokens, lambda piece: make(piece=piece))
-        return make()
-
-    def _resume(self) -> Position:
-        """Read the checkpoint on rank 0, if there is one, and send it to the others."""
-        position = self.checkpoint.resume(self.arrays)
-        if communicator().size > 1:
-            texts = communicator().allgather(json.dumps(position.to_json()).encode())
-            position = Position.from_json(json.loads(texts[0]))
-            for array in self.arrays.values():
-                communicator().broadcast(array)
-        return position
+        return Ranks(share, self.state, training.merge_tokens, lambda piece: make(piece=piece))
 
 
 def _engine_class(training: Training) -> Callable[..., Engine]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
+from laplex.engines.shares import Share
 from laplex.errors import InputError
 from laplex.fitting.choosing import choose_strengths
 from laplex.fitting.earlier import EarlierModel, slices_with
@@ -28,7 +29,7 @@ from laplex.model.model import GENSIM_NAMES, Model
 from laplex.model.objective import HeldOutDocuments, log_likelihood, log_prior
 from laplex.model.problem import Problem, make_problem
 from laplex.model.rows import Rows
-from laplex.runtime.checkpoint import Checkpoint
+from laplex.runtime.checkpoint import Checkpoint, checkpoint_of
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
 from laplex.text.corpus import Corpus
@@ -193,14 +194,12 @@ class Estimation:
         self.settings = fit_settings(model, tokens, self.rows, training)
         self.settings |= self.initial.settings if self.initial else {}
         self.identity = fit_identity(model, training, tokens, problem, self.initial)
-        if communicator().size > 1:
-            from laplex.engines import ranks
-
-            if training.engine == "reference" or training.inference != "map":
-                raise InputError('several processes take engine="cpu" or "torch" and inference="map"')
-            problem = ranks.deal(problem, communicator())
-        self.problem = problem
-        self._held_out = HeldOutDocuments.of(problem, most=judge_epochs * MAX_HELD_OUT_TOKENS / communicator().size)
+        if communicator().size > 1 and (training.engine == "reference" or training.inference != "map"):
+            raise InputError('several processes take engine="cpu" or "torch" and inference="map"')
+        self.share = Share.of(problem, communicator())
+        self.problem = self.share.whole
+        most = judge_epochs * MAX_HELD_OUT_TOKENS / communicator().size
+        self._held_out = HeldOutDocuments.of(self.share.problem, most=most)
 
     def run(self, stop_after: int | None = None) -> Embeddings:
         """Fit the model; with `stop_after`, only these epochs, to be resumed from the checkpoint."""
@@ -224,7 +223,7 @@ class Estimation:
         return Embeddings(rows, theta, problem.slot, counts, *facts, precision=self.precision)
 
     def held_out_likelihood(self, theta: NDArray[Any], held_out: HeldOutDocuments | None = None) -> float | None:
-        """The mean log likelihood of a held-out token, over the text of all ranks."""
+        """The mean log likelihood of a held-out token, over the text of all ranks, from the vectors of each share."""
         held_out = held_out or self._held_out
         tokens = len(held_out.ids)
         mean = held_out.log_likelihood(theta, self.training.seed)
@@ -234,15 +233,15 @@ class Estimation:
     def _run_epochs(self, epochs: int) -> tuple[NDArray[np.float32], Records]:
         """Run a stochastic engine, first without slices if the training says so."""
         training, start = self.training, None
-        folder = training.checkpoint if communicator().rank == 0 else None
-        checkpoint = Checkpoint(folder, self.identity, self.quiet)
+        checkpoint = checkpoint_of(training.checkpoint, self.identity, self.quiet)
         if training.pooled_epochs:
             start = self._run_without_slices(checkpoint, epochs)
             if len(start.history) < training.pooled_epochs and start.state is not None:
                 return start.vectors[self.problem.pooled_row], start.history
             self.pooled = start.vectors
         judges = self.held_out_likelihood, self.embeddings
-        task = Task(self.problem, training, *judges, self.report, self.quiet, self.initial)
+        folder = self.tokens.folder.parent
+        task = Task(self.share, training, *judges, self.report, self.quiet, self.initial, folder)
         loop = EpochLoop(task, checkpoint, True, start)
         history = loop.run(epochs)
         self.precision = loop.state.precision(self.problem.parameters, len(history))
@@ -253,33 +252,32 @@ class Estimation:
 
     def _run_without_slices(self, checkpoint: Checkpoint, epochs: int) -> Start:
         """The first epochs, or at most `epochs` of them; none if there is a checkpoint with slices."""
-        training, ranks, origin = self.training, communicator(), self.problem.pooled_row
+        training, origin = self.training, self.problem.pooled_row
         problem = pooled_problem(self.model, self.tokens, training)
-        is_further = ranks.allgather(bytes([checkpoint.holds(POOLED)]))[0] != b"\0"
-        if is_further:
+        if checkpoint.holds(POOLED):
             return Start(np.zeros((problem.parameters, problem.dimensions), np.float32), None, [])
         if self.starts is not None:
             identity = fit_identity(pooled_model(self.settings), training, self.tokens, problem, self.initial)
             identity |= {"vary": list(self.model.vary), "absent": self.model.absent}  # by which they are judged
             key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:24]
-            checkpoint = Checkpoint(self.starts / f"start-{key}", identity, self.quiet)
+            checkpoint = checkpoint_of(self.starts / f"start-{key}", identity, self.quiet)
         at_pooled = replace(
             self._held_out, problem=replace(self.problem, slot=self.rows.without_slices().astype(np.int32))
         )
 
         def judge(theta: NDArray[Any]) -> float | None:
-            vectors = np.ascontiguousarray(theta)
-            ranks.broadcast(vectors)  # a rank may judge text in a language that it does not read
-            return self.held_out_likelihood(vectors, at_pooled)
+            return self.held_out_likelihood(theta, at_pooled)
 
         def embeddings(theta: NDArray[np.float32], history: Records) -> Embeddings:
             return self.embeddings(theta[origin], history)
 
-        task = Task(problem, training, judge, embeddings, self.report, self.quiet, self.initial)
+        # without slices, every rank reads the documents that it has read from the files, and holds all rows
+        share = Share.of(problem, communicator(), dealt=False)
+        folder = self.tokens.folder.parent
+        task = Task(share, training, judge, embeddings, self.report, self.quiet, self.initial, folder)
         loop = EpochLoop(task, checkpoint, False)
         assert training.pooled_epochs is not None
         history = loop.run(min(epochs, training.pooled_epochs))
-        ranks.broadcast(loop.state.accumulator)
         return Start(loop.state.theta[: problem.parameters].copy(), loop.state, history)
 
     def _maximize_exactly(self) -> tuple[NDArray[np.float32], Records]:

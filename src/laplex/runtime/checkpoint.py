@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from laplex.errors import InputError, StorageError
 from laplex.runtime import storage
 from laplex.runtime.display import say
+from laplex.runtime.distributed import Communicator, communicator
 
 MAX_COPY_BYTES = 1 << 28  # of parameters that are copied in memory after every epoch
 
@@ -56,13 +57,9 @@ class Checkpoint:
 
     def resume(self, state: Mapping[str, NDArray[Any]]) -> Position:
         """Copy the state of an interrupted run of the same identity, if there is one, into these arrays."""
-        if self._folder is None or not storage.exists(self._folder):
+        saved = self._saved()
+        if saved is None:
             return Position()
-        saved = storage.load(self._folder, "checkpoint")
-        if saved.settings.get("identity") != json.loads(json.dumps(self._identity)):
-            raise InputError(
-                f'"{Path(self._folder)}" is the checkpoint of another model, text or training: name another folder'
-            )
         try:
             position = Position.from_json(saved.settings["position"])
             for name, array in state.items():
@@ -79,11 +76,8 @@ class Checkpoint:
 
     def holds(self, name: str) -> bool:
         """Whether the state that is saved, if there is one, has an array of this name."""
-        return (
-            self._folder is not None
-            and storage.exists(self._folder)
-            and name in storage.load(self._folder, "checkpoint").arrays
-        )
+        saved = self._saved()
+        return saved is not None and name in saved.arrays
 
     def save(self, state: Mapping[str, NDArray[Any]], position: Position) -> None:
         if self._folder is not None:
@@ -97,6 +91,19 @@ class Checkpoint:
                 self._copy = np.empty_like(theta)
             np.copyto(self._copy, theta)
 
+    def _saved(self) -> storage.Saved | None:
+        """What the run goes on from, if there is anything."""
+        return None if self._folder is None else self._open(self._folder)
+
+    def _open(self, folder: str | os.PathLike[str]) -> storage.Saved | None:
+        """What is in a folder, if anything is; an error if it is of another run."""
+        if not storage.exists(folder):
+            return None
+        saved = storage.load(folder, "checkpoint")
+        if saved.settings.get("identity") != json.loads(json.dumps(self._identity)):
+            raise _of_another_run(folder)
+        return saved
+
     def last_good(self, parameters: int, dimensions: int) -> NDArray[np.float32] | None:
         """The parameters after the last epoch without padding, copied or saved, if there are any."""
         theta = self._copy
@@ -105,3 +112,68 @@ class Checkpoint:
                 saved = storage.load(self._folder, "checkpoint")
                 theta = saved.arrays.get("theta") if saved.settings["position"]["history"] else None
         return None if theta is None else np.array(theta[:parameters, :dimensions])
+
+
+class PartsCheckpoint(Checkpoint):
+    """The state of a run of several processes, of which each saves its own part.
+
+    Parts are saved to two folders in turn. No rank begins to save again before all have saved, so whenever the run is
+    interrupted, one of the folders has parts of all ranks that were saved at the same place.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], identity: dict[str, Any], quiet: bool, ranks: Communicator
+    ) -> None:
+        self._parts = [Path(folder) / name for name in _part_names(ranks.rank)]
+        super().__init__(self._parts[0], identity, quiet)
+        found = [self._place(part) for part in self._parts]
+        everywhere = [json.loads(data) for data in ranks.allgather(json.dumps(found).encode())]
+        common = [place for place in found if place is not None and all(place in others for others in everywhere)]
+        self._last = found.index(max(common)) if common else None  # the folder that the run goes on from
+        self._folder = self._parts[self._last or 0]
+
+    def _place(self, part: Path) -> list[int] | None:
+        """How far the run was that is saved in a folder, as numbers to be compared."""
+        saved = self._open(part)
+        if saved is None:
+            return None
+        position = Position.from_json(saved.settings["position"])
+        return [len(position.history), len(saved.arrays), position.piece]
+
+    def _saved(self) -> storage.Saved | None:
+        return None if self._last is None else super()._saved()
+
+    def save(self, state: Mapping[str, NDArray[Any]], position: Position) -> None:
+        self._last = 0 if self._last is None else 1 - self._last
+        self._folder = self._parts[self._last]
+        super().save(state, position)
+
+
+def _part_names(rank: int) -> list[str]:
+    """The folders of a rank's part of a checkpoint."""
+    return [f"rank-{rank}-{turn}" for turn in "ab"]
+
+
+def _of_another_run(folder: str | os.PathLike[str]) -> InputError:
+    return InputError(
+        f'"{Path(folder)}" is the checkpoint of another model, text or training: name another folder'
+    )
+
+
+def checkpoint_of(folder: str | os.PathLike[str] | None, identity: dict[str, Any], quiet: bool) -> Checkpoint:
+    """The checkpoint of this process, or of its part if there are several."""
+    if folder is None:
+        return Checkpoint(None, identity, quiet)
+    several = communicator().size > 1
+    if any(map(storage.exists, [folder] if several else [Path(folder) / name for name in _part_names(0)])):
+        raise _of_another_run(folder)
+    return PartsCheckpoint(folder, identity, quiet, communicator()) if several else Checkpoint(folder, identity, quiet)
+
+
+def saved_identity(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The identity of the run whose checkpoint is in a folder, if there is one; of several processes, of the first."""
+    for part in (Path(folder), *(Path(folder) / name for name in _part_names(0))):
+        if storage.exists(part):
+            identity: dict[str, Any] = storage.load(part, "checkpoint").settings.get("identity") or {}
+            return identity
+    return None
