@@ -194,4 +194,3 @@ def _smallest_load(sizes: Ints, ranks: int) -> int:
             runs, load = (runs, load + size) if load + size <= middle else (runs + 1, size)
         low, high = (low, middle) if runs <= ranks else (middle + 1, high)
     return low
-

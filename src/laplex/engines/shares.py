@@ -1,9 +1,9 @@
-"""The share of a problem that one rank holds: the vectors of its own slices, and those that it has in common with others.
+"""The share of a problem that one rank holds: the vectors of its slices, and those that it and others have in common.
 
 A row is *inner* on the ranks whose text or whose slices it belongs to: a word in a slice on the owner of the slice, a
-context on all ranks with text of its language. A rank also holds the rows that edges join to its inner ones. Each row
-has one home among the ranks where it is inner, and those that several ranks hold are *common*: only of these anything
-is ever sent while a model is trained.
+context on all ranks with text of its language. A latent row, such as the mean of a word's vectors in many slices, is
+inner on none. A rank also holds the rows that edges join to its inner ones. Each row has one home among the ranks that
+hold it, and those that several ranks hold are *common*: only of these anything is ever sent while a model is trained.
 
 P parameters of the whole problem, p of this rank's share, R rows, C common parameters of this rank.
 """
@@ -65,8 +65,8 @@ class Share:
         else:
             rank_of_row = _rank_of_row(whole, owners)
             home = _homes(whole, rank_of_row)
-            inner = _inner(whole, rank_of_row, home, communicator.rank)
-            held = _with_neighbors(whole.graph, inner)
+            inner = _inner(whole, rank_of_row, communicator.rank)
+            held = _with_neighbors(whole.graph, inner) | (home == communicator.rank)
         rows = np.flatnonzero(held)
         problem = _restricted(whole, rows, inner, home == communicator.rank)
         at_home = [np.flatnonzero(home[rows] == rank) for rank in range(ranks)]
@@ -174,12 +174,10 @@ def _choose_in_turn(parameter: NDArray[Any], rank: NDArray[np.int16], home: NDAr
     home[unique] = rank[order[first + unique % counts]]
 
 
-def _inner(
-    problem: Problem, rank_of_row: NDArray[np.int16], home: NDArray[np.int16], rank: int
-) -> NDArray[np.bool_]:
+def _inner(problem: Problem, rank_of_row: NDArray[np.int16], rank: int) -> NDArray[np.bool_]:
     """(P) The parameters of the words in the slices of a rank, and of the contexts of their languages."""
     starts, words = block_starts(problem), int(block_starts(problem)[-1])
-    inner: NDArray[np.bool_] = home == rank
+    inner = np.zeros(problem.parameters, np.bool_)
     slots = problem.slot[:words][rank_of_row[:words] == rank]
     inner[slots[slots >= 0]] = True
     sizes = np.diff(problem.vocabulary_start)
@@ -208,7 +206,8 @@ def _with_neighbors(graph: Graph, inner: NDArray[np.bool_]) -> NDArray[np.bool_]
 def _restricted(whole: Problem, rows: Ints, inner: NDArray[np.bool_], own: NDArray[np.bool_]) -> Problem:
     """The problem of the parameters `rows`, with the edges of inner ones, and parts of those that are at home here.
 
-    The parts are what the log prior is counted by, so that each edge counts on one rank.
+    The parts are what the log prior is counted by, so that each edge counts on one rank: the home of its first end, or
+    of its second if the first is latent.
     """
     place = np.full(whole.parameters, -1, np.int32)
     place[rows] = np.arange(len(rows))
@@ -225,9 +224,16 @@ def _restricted(whole: Problem, rows: Ints, inner: NDArray[np.bool_], own: NDArr
 
     graph = whole.graph
     kept = inner[graph.first] | is_inner[graph.second]
-    is_held = np.append(place >= 0, np.ones(len(whole.graph.targets), np.bool_))
+    is_own = np.append(own, np.zeros(len(graph.targets), np.bool_))
+    has_row = np.zeros(whole.parameters, np.bool_)
+    has_row[whole.slot[whole.slot >= 0]] = True
+
+    def counts_here(part: Graph) -> NDArray[np.bool_]:
+        here: NDArray[np.bool_] = np.where(has_row[part.first], own[part.first], is_own[part.second])
+        return here & (part.weight > 0)
+
     parts = {
-        name: restricted(part, own[part.first] & is_held[part.second], np.where(own, part.diagonal, 0.0))
+        name: restricted(part, counts_here(part), np.where(own, part.diagonal, 0.0))
         for name, part in whole.parts.items()
     }
     return replace(
