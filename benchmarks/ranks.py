@@ -148,7 +148,7 @@ def expected_bytes(path: Path, folder: Path, slices: int, ranks: int) -> float:
         lx.read(path, metadata=["part"]), min_count=20, originals=False, cache=folder / "tokens", quiet=True
     )
     vocabulary = tokens.vocabularies[0]
-    keep, noise = vocabulary.subsampling(SUBSAMPLE), vocabulary.noise(0.75)
+    keep, noise = vocabulary.subsampling(SUBSAMPLE).astype(np.float64), vocabulary.noise(0.75)
     between = len(tokens) / ranks / MERGES  # tokens of a rank
     drawn = 4 if len(tokens) <= 3_000_000 else 2  # negatives for each token that is kept
 
@@ -160,7 +160,7 @@ def expected_bytes(path: Path, folder: Path, slices: int, ranks: int) -> float:
         for first, last in chosen.tolist():
             ids = tokens.ids[tokens.offsets[first] : tokens.offsets[last]]
             occurs = np.bincount(ids, minlength=len(vocabulary)) * count / max(len(ids), 1)
-            chances.append(1 - np.exp(occurs * np.log1p(-np.minimum(keep, 1 - 1e-9))))
+            chances.append(1 - np.exp(occurs * np.log1p(-np.minimum(keep, 1 - 1e-12))))
         return np.mean(chances, axis=0)
 
     contexts = (1 - 1 / ranks) * (read(between).sum() + read(ranks * between).sum())

@@ -50,8 +50,8 @@ class Share:
         return cls._of_owners(problem, communicator, owners)
 
     def of_variant(self, problem: Problem) -> Share:
-        """The share of a problem with the same documents and rows, but with other parameters."""
-        return self._of_owners(problem, self.communicator, self.owners)
+        """The share of a problem with the same documents and rows, but with other parameters and no parts."""
+        return self._of_owners(replace(problem, parts={}), self.communicator, self.owners)
 
     @classmethod
     def _of_owners(cls, whole: Problem, communicator: Communicator, owners: Ints | None) -> Share:
