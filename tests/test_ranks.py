@@ -100,7 +100,7 @@ def test_several_ranks_come_as_far_as_one(folder, alone, ranks):
     together = fitted(folder, ranks, f"ranks{ranks}", "--epochs", "6")
     text = lx.read(folder / "corpus.csv", metadata=["party"])
     one, several = lx.evaluation.held_out({"one": alone, "several": together}, text, quiet=True)["log_likelihood"]
-    assert several > one - 0.03 * abs(one)  # two seeds of one process differ by as much
+    assert several > one - 0.05 * abs(one)  # eight seeds of one process differ by up to 3%, and of two ranks by 4%
     assert together.rows.vocabularies[0].words == alone.rows.vocabularies[0].words
     np.testing.assert_array_equal(together.counts[0], alone.counts[0])
     assert (together.history["sent"].diff().dropna() > 0).all()
@@ -113,6 +113,53 @@ def test_several_ranks_come_as_far_as_one(folder, alone, ranks):
         assert np.corrcoef(*products)[0, 1] > 0.8
         products = [(pooled(m).matrix() @ pooled(m).contexts().T).ravel() for m in (alone, together)]
         assert np.corrcoef(*products)[0, 1] > 0.8
+
+
+def test_languages_in_periods_are_joined_by_several_ranks_which_go_on_from_their_parts_of_a_checkpoint(tmp_path):
+    """Languages are rotated onto each other, and a slice of a language has one owner, as have its vectors."""
+    rows = small.documents(count=480, length=30, languages=("en", "de"))
+    for row in rows:
+        row["text"] = " ".join(row["text"])
+    pd.DataFrame(rows).to_csv(tmp_path / "corpus.csv", index=False)
+    script = tmp_path / "fit.py"
+    script.write_text(
+        "import os, sys\n"
+        "import laplex as lx\n"
+        "pairs = [(f'en{word}', f'de{word}') for word in range(6)]\n"
+        "prior = lx.Ridge(1.0) + lx.Chain('year', 20.0) + lx.Translations(pairs, 20.0, languages=('en', 'de'))\n"
+        "model = lx.Model(['year'], prior, dimensions=6)\n"
+        "corpus = lx.read(sys.argv[1] + '/corpus.csv', metadata=['year'], language_column='lang')\n"
+        "run = {'threads': 1, 'epochs': 5, 'min_count': 1, 'quiet': True, 'tests': False, 'checkpoint': sys.argv[2]}\n"
+        "fitted = lx.fit(model, corpus, **run)\n"
+        "assert lx.fit(model, corpus, **run).theta.tobytes() == fitted.theta.tobytes()\n"
+        "if os.environ.get('RANK', '0') == '0':\n"
+        "    fitted.save(sys.argv[2] + '-model')\n"
+    )
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=3"]
+    for name, launcher in (("one", []), ("three", torchrun)):
+        started = [sys.executable, *launcher, str(script), str(tmp_path), str(tmp_path / name)]
+        done = subprocess.run(started, capture_output=True, text=True, env=environment(tmp_path), check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+    models = {name: lx.load(tmp_path / f"{name}-model") for name in ("one", "three")}
+    assert sorted(path.name for path in (tmp_path / "three").iterdir()) == [
+        f"rank-{i}-{t}" for i in range(3) for t in "ab"
+    ]
+    assert models["three"].history["rotated"].any()
+    text = lx.read(tmp_path / "corpus.csv", metadata=["year"], language_column="lang")
+    one, three = lx.evaluation.held_out(models, text, quiet=True)["log_likelihood"]
+    assert three > one - 0.08 * abs(one)  # a rank reads 75 tokens between two merges
+    alike = {name: likeness_of_translations(model) for name, model in models.items()}
+    assert alike["three"] > max(alike["one"] - 0.2, 0.3)  # whoever owns the slices
+
+
+def likeness_of_translations(model: lx.Embeddings) -> float:
+    """The mean cosine of the first words of two languages and their translations."""
+    blocks = [model.matrix(language, at={"year": "2001"}) for language in ("en", "de")]
+    numbers = [[model.words(language).index(f"{language}{i}") for i in range(6)] for language in ("en", "de")]
+    english, german = (
+        block[chosen] / np.linalg.norm(block[chosen], axis=1, keepdims=True) for block, chosen in zip(blocks, numbers)
+    )
+    return float((english * german).sum(1).mean())
 
 
 def test_two_ranks_with_a_device_each_come_as_far_as_one(folder):

@@ -50,8 +50,8 @@ class Share:
         return cls._of_owners(problem, communicator, owners)
 
     def of_variant(self, problem: Problem) -> Share:
-        """The share of a problem with the same documents and rows, but with other parameters."""
-        return self._of_owners(problem, self.communicator, self.owners)
+        """The share of a problem with the same documents and rows, but with other parameters and no parts."""
+        return self._of_owners(replace(problem, parts={}), self.communicator, self.owners)
 
     @classmethod
     def _of_owners(cls, whole: Problem, communicator: Communicator, owners: Ints | None) -> Share:
@@ -156,12 +156,8 @@ def _homes(problem: Problem, rank_of_row: NDArray[np.int16]) -> NDArray[np.int16
     used = np.flatnonzero(problem.slot >= 0)
     home = np.full(size, -1, np.int16)
     _choose_in_turn(problem.slot[used], rank_of_row[used], home)
-    latent = home < 0
-    for one, two in ((graph.first, graph.second), (graph.second, graph.first)):
-        between = graph.second < size
-        one, two = one[between], two[between]
-        arms = np.flatnonzero(latent[one] & ~latent[two])
-        _choose_in_turn(one[arms], home[two[arms]], home)
+    for one, mean in graph.levels_of_latent():
+        _choose_in_turn(mean, home[one], home)
     left = np.flatnonzero(home < 0)
     home[left] = left % (int(rank_of_row.max()) + 1)
     return home
@@ -209,7 +205,7 @@ def _with_neighbors(graph: Graph, inner: NDArray[np.bool_]) -> NDArray[np.bool_]
 def _restricted(whole: Problem, rows: Ints, inner: NDArray[np.bool_], own: NDArray[np.bool_]) -> Problem:
     """The problem of the parameters `rows`, with the edges of inner ones, and parts of those that are at home here.
 
-    The parts are what the log prior is counted by, so that each edge counts on one rank.
+    The parts are what the log prior is counted by, so that each edge counts on one rank: the home of its first end.
     """
     place = np.full(whole.parameters, -1, np.int32)
     place[rows] = np.arange(len(rows))

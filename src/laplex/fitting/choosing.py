@@ -77,7 +77,7 @@ def choose_strengths(model: Model, tokens: Tokens, training: Training, make: Mak
         with atomic.scratch() as folder, bar("choosing strengths", quiet=quiet) as progress:
             search = Search(at_usual, places, names, plan, make, folder, progress.update, usual)
             search.run()
-            tuning = search.result()
+            tuning = _of_first_rank(search.result())
     say(tuning["summary"], quiet=quiet)
     return Choice(with_strengths(model, dict(zip(places, tuning["chosen"], strict=True))), model, tuning)
 
@@ -88,9 +88,16 @@ def _saved(names: list[str], training: Training) -> dict[str, Any] | None:
     if training.checkpoint is not None and communicator().rank == 0:
         identity = saved_identity(training.checkpoint)
         found = None if identity is None else identity.get("tuning") or {}
-    everywhere: dict[str, Any] | None = json.loads(communicator().allgather(json.dumps(found).encode())[0])
+    everywhere: dict[str, Any] | None = _of_first_rank(found)
     if everywhere is not None and everywhere.get("names") != names:
         raise InputError(
             f'"{training.checkpoint}" is the checkpoint of another model, text or training: name another folder'
         )
     return everywhere
+
+
+def _of_first_rank(tuning: dict[str, Any] | None) -> Any:
+    """What the first process has, since the seconds in it are another process's own."""
+    if communicator().size == 1:
+        return tuning
+    return json.loads(communicator().allgather(json.dumps(tuning).encode())[0])

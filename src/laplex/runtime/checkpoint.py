@@ -155,9 +155,7 @@ def _part_names(rank: int) -> list[str]:
 
 
 def _of_another_run(folder: str | os.PathLike[str]) -> InputError:
-    return InputError(
-        f'"{Path(folder)}" is the checkpoint of another model, text or training: name another folder'
-    )
+    return InputError(f'"{Path(folder)}" is the checkpoint of another model, text or training: name another folder')
 
 
 def checkpoint_of(folder: str | os.PathLike[str] | None, identity: dict[str, Any], quiet: bool) -> Checkpoint:
