@@ -24,6 +24,7 @@ from laplex.model.model import Model
 from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
+from laplex.text.remote import public_address
 from laplex.text.tokens import Tokens
 
 _COMMAND: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
@@ -33,7 +34,7 @@ _MODEL_ARGUMENTS = ("vary", "likelihood", "dimensions", "window", "negatives", "
 @contextmanager
 def record_command(arguments: Sequence[str]) -> Iterator[None]:
     """Record in models that are fitted meanwhile that `laplex` was run with these arguments."""
-    token = _COMMAND.set(tuple(arguments))
+    token = _COMMAND.set(tuple(map(public_address, arguments)))  # without keys
     try:
         yield
     finally:
