@@ -27,11 +27,12 @@ import polars as pl
 from results import Aim, Section
 
 import laplex as lx
+from laplex.engines.cpu import PRIOR_VISITS
 from laplex.engines.sampling import cut
 
 TOKENS, HELD_OUT_TOKENS, SENT_TOKENS = 3_000_000, 300_000, 1_500_000
 MERGES = 64  # in an epoch of little text
-MOST_WORSE = {2: 0.5, 4: 1.0}  # % of the log likelihood of one process
+MOST_WORSE = {2: 0.5, 4: 1.5}  # % of the log likelihood of one process
 MOST_LESS_SIMILAR = 0.03  # of the mean over sets, between whose values for two seeds there is as much
 FEW, MANY = 8, 32  # slices
 WINDOW, SUBSAMPLE = 5, 1e-3
@@ -166,8 +167,11 @@ def expected_bytes(path: Path, folder: Path, slices: int, ranks: int) -> float:
     contexts = (1 - 1 / ranks) * (read(between).sum() + read(ranks * between).sum())
     of_slice = between / (slices / ranks)  # tokens of the slice at the border
     draws = drawn * of_slice * (vocabulary.counts @ keep) / vocabulary.counts.sum()
-    words = (1 - (1 - read(of_slice)) * np.exp(-draws * noise)).sum()
-    return MERGES * 4 * (100 + 2) * (contexts + 2 * words)
+    visits = vocabulary.counts * keep / slices  # in an epoch
+    visits = np.where(visits < 1, MERGES * draws * noise, visits)
+    unmoved = np.exp(-np.minimum(visits, PRIOR_VISITS) / MERGES)  # by the prior, from the other side of the border
+    changed = 1 - (1 - read(of_slice)) * np.exp(-draws * noise) * unmoved
+    return float(MERGES * 4 * (100 + 2) * (contexts + (changed + 1 - unmoved).sum()))
 
 
 def measure(data: Path, ranks: Sequence[int] = (1, 2, 4), epochs: int = 5, seed: int = 1) -> list[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -246,6 +247,36 @@ def test_more_ranks_than_documents(folder, tmp_path):
     done = run(tmp_path, 3, "out")
     assert done.returncode != 0
     assert "there is no text for rank 2 of 3: start fewer processes" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ranks_read_their_own_files_and_have_one_vocabulary(folder, tmp_path, kind):
+    frame = pd.read_csv(folder / "corpus.csv")
+    (tmp_path / "parts").mkdir()
+    for number in range(4):
+        part = frame.iloc[number * 105 : (number + 1) * 105]
+        part.to_csv(tmp_path / "parts" / f"{number}.csv") if kind == "csv" else part.to_parquet(
+            tmp_path / "parts" / f"{number}.parquet"
+        )
+    script = tmp_path / "read.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "import laplex as lx\n"
+        "tokens = lx.Tokens.of(lx.read(sys.argv[1] + '/parts', metadata=['party']), min_count=1, quiet=True)\n"
+        "vocabulary = tokens.vocabularies[0]\n"
+        "facts = tokens.documents, len(tokens), list(vocabulary.words), vocabulary.counts.tolist()\n"
+        "with open(sys.argv[1] + '/facts' + os.environ.get('RANK', ''), 'w') as file:\n"
+        "    json.dump(facts, file)\n"
+    )
+    for launcher in ([], ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]):
+        command = [sys.executable, *launcher, str(script), str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(tmp_path), check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+    one, *both = (json.loads((tmp_path / f"facts{rank}").read_text()) for rank in ("", 0, 1))
+    assert sum(documents for documents, *_ in both) == 420
+    assert all(abs(documents - 210) <= 4 for documents, *_ in both)
+    assert sum(tokens for _, tokens, *_ in both) == one[1]
+    assert all(words == one[2] and counts == one[3] for _, _, words, counts in both)
 
 
 def test_ranks_that_see_different_files(folder, tmp_path):

@@ -21,6 +21,7 @@ from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
 from laplex.runtime.program import recorded_command
+from laplex.text.remote import public_address
 from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def fit_settings(model: Model, tokens: Tokens, rows: Rows, training: Training) -
         "tokens": text,
         "versions": storage.versions("torch") if training.engine == "torch" else storage.versions(),
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "command": recorded_command(),
+        "command": [public_address(argument) for argument in recorded_command()],
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
@@ -26,12 +26,13 @@ from laplex.errors import InputError, quote
 from laplex.runtime.display import bar, card
 from laplex.runtime.distributed import communicator
 from laplex.text.bins import bins_of
+from laplex.text.dealing import DocumentBatch, Share
 from laplex.text.formats import series_of
 from laplex.text.missing import MissingMetadata
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.phrases import Phrases
-from laplex.text.sources import DocumentBatch, source_of
+from laplex.text.sources import source_of
 from laplex.text.steps import ROW, Assigned, Step, Where
 from laplex.text.summary import MAX_VALUES_SHOWN, Summary
 from laplex.text.tokenizer import Rule, Tokenizer
@@ -57,12 +58,14 @@ def read(
     missing: Literal["error", "drop"] = "error",
     encoding: str = "utf-8",
     documents: Literal["lines", "files"] = "lines",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Open a corpus.
 
     Args:
         source: A file, a folder or a glob of CSV, TSV, JSON lines (each also .gz and .zst), Parquet or plain text; a
-            pandas, polars or Arrow frame; or dicts in something that can be iterated over again.
+            pandas, polars or Arrow frame; or dicts in something that can be iterated over again. Parquet is also read
+            from addresses that begin with s3://, gs://, az://, https:// and the like.
         text: The column with the text. If it holds lists of strings, they are taken as the words.
         metadata: The columns to keep, such as a party, a date or a speaker; "all" for every other column.
         unit: The column that says who was sampled, such as the speaker or the author. Documents of one unit are not
@@ -85,6 +88,9 @@ def read(
         missing: What to do with a document that lacks a metadata value: raise an "error", or "drop" it.
         encoding: The encoding of text files.
         documents: Whether plain text holds a document in each of its "lines" or "files".
+        storage_options: For addresses: keys and other options that `polars.scan_parquet` takes. Without them, Polars
+            looks in the environment. They are not kept with tokens or models, nor is a password or a signature in an
+            address.
 
     Returns:
         The corpus, of which only the columns have been read so far.
@@ -93,7 +99,7 @@ def read(
         >>> read([{"text": "Hello, world", "party": "D"}], metadata=["party"]).summary().tokens
         2
     """
-    opened = source_of(source, encoding=encoding, documents=documents)
+    opened = source_of(source, encoding=encoding, documents=documents, storage_options=storage_options)
     if isinstance(metadata, str):
         if metadata != "all":
             raise InputError(f'metadata is a list of columns: write metadata=["{metadata}"]')
@@ -333,10 +339,10 @@ class Corpus:
         self._check_column(step.column)
         return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
 
-    def documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
-        """All documents in batches, also those that lack metadata."""
+    def documents(self, share: Share | None = None) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
+        """All documents in batches, also those that lack metadata; or those of one of several processes."""
         for part in self.parts:
-            for batch in part.documents():
+            for batch in part.documents(share=share):
                 yield part, self._batch(batch)
 
     def _batch(self, batch: DocumentBatch) -> DocumentBatch:
@@ -344,10 +350,10 @@ class Corpus:
         absent = [name for name in self.columns if name not in batch.frame.columns]
         return replace(batch, frame=batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent))
 
-    def complete_documents(self) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
+    def complete_documents(self, share: Share | None = None) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """The documents that lack no metadata. Others are dropped, or counted for an InputError at the end."""
         lacking = MissingMetadata(self.columns, self.numbers)
-        for part, batch in self.documents():
+        for part, batch in self.documents(share):
             missing = {name: batch.frame[name].is_null() for name in (LANGUAGE, *self.columns)}
             if any(column.any() for column in missing.values()):
                 complete = ~reduce(or_, missing.values())

@@ -22,11 +22,13 @@ import polars as pl
 from polars.selectors import by_name
 
 from laplex.errors import InputError, quote
+from laplex.text.dealing import FileRange
 from laplex.text.files import COMPRESSED, MAX_DOCUMENT_BYTES, check_parquet, input_errors, open_text
 
 MAX_BATCH_ROWS = 8192
 BATCH_CHARACTERS = 4_000_000  # about; more is slower, since it leaves the cache
 MAX_CSV_FIELD_BYTES = 4 * MAX_DOCUMENT_BYTES  # the csv module's own limit of 131,072 is shorter than some documents
+WHOLE_FILE = FileRange(0, 0, -1)
 KEYS_FROM_DOCUMENTS = 100  # that are read to find the columns of dicts
 
 ENDINGS = ".csv .tsv .jsonl .ndjson .txt, each also .gz or .zst, and .parquet"
@@ -54,8 +56,10 @@ class Format(ABC):
         """The names of the columns of a file."""
 
     @abstractmethod
-    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
-        """The rows in batches, each with the share of the file that has been read."""
+    def read(
+        self, path: Path, columns: Sequence[str], part: FileRange = WHOLE_FILE
+    ) -> Iterator[tuple[pl.DataFrame, float]]:
+        """The rows in batches, each with the share of the file that has been read. Only Parquet can read a part."""
 
 
 def format_name(path: Path) -> str | None:
@@ -98,7 +102,9 @@ class Csv(Format):
         with open_text(path, self.encoding) as (file, _):
             return tuple(next(self._rows(path, file)))
 
-    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+    def read(
+        self, path: Path, columns: Sequence[str], part: FileRange = WHOLE_FILE
+    ) -> Iterator[tuple[pl.DataFrame, float]]:
         with open_text(path, self.encoding) as (file, share):
             rows = self._rows(path, file)
             names = next(rows)
@@ -149,7 +155,9 @@ class Json(Format):
         with open_text(path, self.encoding) as (file, _):
             return keys_of(self._objects(path, file), f'"{path}"')
 
-    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+    def read(
+        self, path: Path, columns: Sequence[str], part: FileRange = WHOLE_FILE
+    ) -> Iterator[tuple[pl.DataFrame, float]]:
         with open_text(path, self.encoding) as (file, share):
             for frame in frames_of_dicts(self._objects(path, file), columns, f'"{path}"'):
                 yield frame, share()
@@ -179,15 +187,22 @@ class Parquet(Format):
             check_parquet(path)
             return tuple(pl.scan_parquet(path, glob=False).collect_schema().names())
 
-    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+    def rows(self, path: Path) -> int:
+        """The number of rows of a file."""
         with input_errors(path):
             check_parquet(path)
-            rows = pl.scan_parquet(path, glob=False)
-            total = max(rows.select(pl.len()).collect().item(), 1)
+            return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+
+    def read(
+        self, path: Path, columns: Sequence[str], part: FileRange = WHOLE_FILE
+    ) -> Iterator[tuple[pl.DataFrame, float]]:
+        with input_errors(path):
+            total = self.rows(path) if part.rows < 0 else part.rows
+            rows = pl.scan_parquet(path, glob=False).select(by_name(*columns))  # a plain "^a$" is a pattern
             done = 0
-            for frame in in_batches(rows.select(by_name(*columns))):  # a plain string such as "^a$" is a pattern
+            for frame in in_batches(rows if part.rows < 0 else rows.slice(part.first, part.rows)):
                 done += len(frame)
-                yield frame, done / total
+                yield frame, done / max(total, 1)
 
 
 class PlainText(Format):
@@ -206,7 +221,9 @@ class PlainText(Format):
                 raise InputError(f'"{path}" is empty')
         return ("text", "file")
 
-    def read(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[pl.DataFrame, float]]:
+    def read(
+        self, path: Path, columns: Sequence[str], part: FileRange = WHOLE_FILE
+    ) -> Iterator[tuple[pl.DataFrame, float]]:
         stem = path.name.split(".")[0]
         with open_text(path, self.encoding, self._one_document) as (file, share):
             texts = [file.read()] if self._one_document else file

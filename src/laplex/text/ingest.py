@@ -27,11 +27,11 @@ from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
 from laplex.text.bins import Bins
 from laplex.text.corpus import Corpus
+from laplex.text.dealing import DocumentBatch, Share
 from laplex.text.originals import Blocks, OriginalsWriter, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.phrases import words_of_phrases
-from laplex.text.sources import DocumentBatch
 from laplex.text.tokenizer import LISTS, Tokenizer
 from laplex.text.vocabulary import pack_phrases
 
@@ -147,6 +147,7 @@ class _CorpusReader:
         """Read the documents of this rank, splitting batches in several threads."""
         waiting: deque[tuple[DocumentBatch, CorpusPart, pl.DataFrame, Future[_Matched]]] = deque()
         rank, ranks, documents = communicator().rank, communicator().size, 0
+        share = Share(rank, ranks) if ranks > 1 else None
 
         def finish() -> None:
             batch, part, frame, matches = waiting.popleft()
@@ -155,10 +156,11 @@ class _CorpusReader:
 
         with bar("reading", quiet=quiet) as progress, ThreadPoolExecutor(threads) as pool:
             try:
-                for part, batch in self.corpus.complete_documents():
-                    # the documents are dealt to the ranks in turn
-                    frame = batch.frame.gather_every(ranks, (rank - documents) % ranks) if ranks > 1 else batch.frame
-                    documents += len(batch.frame)
+                for part, batch in self.corpus.complete_documents(share):
+                    frame = batch.frame
+                    if share is not None and not batch.is_dealt:  # documents are dealt to the ranks in turn
+                        frame = frame.gather_every(ranks, (rank - documents) % ranks)
+                        documents += len(batch.frame)
                     waiting.append((batch, part, frame, pool.submit(self._match, part, frame)))
                     while len(waiting) > threads + 1:
                         finish()

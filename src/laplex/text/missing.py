@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from laplex.errors import InputError
+from laplex.text.dealing import DocumentBatch
 from laplex.text.parts import AS_WRITTEN, LANGUAGE, TEXT
-from laplex.text.sources import DocumentBatch
 
 
 class MissingMetadata:

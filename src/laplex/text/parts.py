@@ -9,9 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from laplex.text.dealing import DocumentBatch, Share
 from laplex.text.phrases import Phrases
-from laplex.text.sources import DocumentBatch, Source
-from laplex.text.steps import ROW, Step, added_columns, needed
+from laplex.text.sources import Source
+from laplex.text.steps import ROW, Step, Where, added_columns, needed
 from laplex.text.tokenizer import Tokenizer
 from laplex.text.values import as_metadata, as_numbers, as_text
 
@@ -65,11 +66,17 @@ class CorpusPart:
         source = self.source.identity(self.source_columns)
         return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
 
-    def documents(self, columns: Collection[str] | None = None) -> Iterator[DocumentBatch]:
-        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing; or only with some columns."""
+    def documents(self, columns: Collection[str] | None = None, share: Share | None = None) -> Iterator[DocumentBatch]:
+        """Batches with TEXT, LANGUAGE and metadata as strings, null where missing; or only with some columns.
+
+        With the share of one of several processes, only its documents are read where that is possible. Where only some
+        are kept, shares could be uneven: all are read.
+        """
+        if any(isinstance(step, Where) for step in self.steps):
+            share = None
         steps, names = needed(self.steps, (TEXT, LANGUAGE, *self.columns) if columns is None else columns)
         rows = 0
-        for batch in self.source.batches(self._columns_to_read(names)):
+        for batch in self.source.batches(self._columns_to_read(names), share):
             place = f"document {batch.first:,} of {batch.place} or soon after"
             frame = self._clean(batch.frame, names, place)
             if ROW in names:

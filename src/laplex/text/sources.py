@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +20,9 @@ from polars.selectors import by_name
 
 from laplex.errors import InputError
 from laplex.text import formats
+from laplex.text.dealing import DocumentBatch, FileRange, Share, deal_files, deal_rows
 from laplex.text.files import input_errors
-
-
-@dataclass(frozen=True)
-class DocumentBatch:
-    """Consecutive documents of a source."""
-
-    frame: pl.DataFrame
-    place: str  # for messages: the file or frame they are from,
-    first: int  # and the number of the first document there
-    share: float | None  # of the source that has been read, if that is known
-
-    def __post_init__(self) -> None:
-        pattern = next((name for name in self.frame.columns if name.startswith("^") and name.endswith("$")), None)
-        if pattern is not None:
-            raise InputError(
-                f'{self.place} has a column named "{pattern}", which Polars takes for a pattern: rename it'
-            )
+from laplex.text.remote import RemoteFiles, is_address
 
 
 class Files:
@@ -50,16 +34,28 @@ class Files:
         self._format = formats.format_of(self.paths, encoding, documents)
         self.columns = self._format.columns(self.paths[0])
 
-    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
+        """All documents; with a share, only those if the files can be dealt out evenly, and batches say so."""
         sizes = [_stat(path).st_size for path in self.paths]
-        total = max(sum(sizes), 1)
+        own = [FileRange(file, 0, -1) for file in range(len(self.paths))]
+        dealt = self._dealt(sizes, share) if share else None
+        weights = [sizes[part.file] if part.rows < 0 else part.rows for part in (own if dealt is None else dealt)]
+        total = max(sum(weights), 1)
         done = 0
-        for path, size in zip(self.paths, sizes, strict=True):
-            first = 1
-            for frame, share in self._format.read(path, columns):
-                yield DocumentBatch(frame, str(path), first, (done + share * size) / total)
+        for part, weight in zip(own if dealt is None else dealt, weights, strict=True):
+            path, first = self.paths[part.file], part.first + 1
+            for frame, share_of_part in self._format.read(path, columns, part):
+                read = (done + share_of_part * weight) / total
+                yield DocumentBatch(frame, str(path), first, read, is_dealt=dealt is not None)
                 first += len(frame)
-            done += size
+            done += weight
+
+    def _dealt(self, sizes: Sequence[int], share: Share) -> list[FileRange] | None:
+        """What one of several processes reads; None if files cannot be dealt out evenly."""
+        if isinstance(self._format, formats.Parquet):
+            return deal_rows([self._format.rows(path) for path in self.paths], share)
+        files = deal_files(sizes, share)
+        return None if files is None else [FileRange(file, 0, -1) for file in files]
 
     def identity(self, columns: Sequence[str]) -> str:
         stamps = [[str(path.resolve()), _stat(path).st_size, _stat(path).st_mtime_ns] for path in self.paths]
@@ -80,12 +76,12 @@ class Frame:
             frame.columns = names  # Polars renames empty ones
         self._frame: Any = frame if self._is_pandas else frame.lazy()
 
-    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
         first = 1
         with input_errors(self.name):
             for frame in self._frames(columns):
-                share = (first - 1 + len(frame)) / len(self._frame) if self._is_pandas else None
-                yield DocumentBatch(frame, self.name, first, share)
+                read = (first - 1 + len(frame)) / len(self._frame) if self._is_pandas else None
+                yield DocumentBatch(frame, self.name, first, read)
                 first += len(frame)
 
     def _frames(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -123,7 +119,7 @@ class Documents:
                 )
             yield document
 
-    def batches(self, columns: Sequence[str]) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
         digest = hashlib.blake2b(digest_size=16)
         first = 1
         for frame in formats.frames_of_dicts(self._checked(), columns, self.name):
@@ -142,11 +138,24 @@ class Documents:
         return digest
 
 
-Source = Files | Frame | Documents
+Source = Files | RemoteFiles | Frame | Documents
 
 
-def source_of(source: Any, *, encoding: str, documents: str) -> Source:
+def source_of(
+    source: Any, *, encoding: str, documents: str, storage_options: Mapping[str, Any] | None = None
+) -> Source:
     """The source for what a user passed to `read`."""
+    several = isinstance(source, Sequence) and not isinstance(source, (str, bytes))
+    addresses = [each for each in (source if several else [source]) if is_address(each)]
+    if addresses:
+        if several and len(addresses) < len(source):
+            raise InputError(
+                "some sources are addresses and some are files of this machine: read each kind with an lx.read of its "
+                "own, and add the corpora"
+            )
+        return RemoteFiles(addresses, storage_options)
+    if storage_options is not None:
+        raise InputError("storage_options= is for addresses such as s3://bucket/file.parquet: leave it out")
     if isinstance(source, (str, os.PathLike)):
         return Files([source], encoding, documents)
     if isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_pandas(source):
