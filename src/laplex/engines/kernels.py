@@ -304,12 +304,12 @@ def read_segment(text, tables, segment, window, kept, state):
 
 
 @fast
-def _draw(chance, other, members, base, size, state):
+def _draw(chance, other, base, size, state):
     """A word from a noise distribution, by its alias table."""
     bits = _random(state)
     place = np.int64(((bits >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     if F(bits & np.uint64(0xFFFFFF)) * _TWO_TO_MINUS_24 < chance[base + place]:
-        return place if members is None else np.int64(members[base + place])
+        return place
     return np.int64(other[base + place])
 
 
@@ -319,7 +319,7 @@ def _draw_slots(lanes, tables, table, parameters, words, slots, state):
     slot, theta, row_state = parameters
     base, size = table
     for k in range(len(slots)):
-        slots[k] = slot[words + _draw(tables.chance, tables.other, tables.words, base, size, state)]
+        slots[k] = slot[words + _draw(tables.chance, tables.other, base, size, state)]
         _prefetch(lanes, theta, slots[k])
         _prefetch(_ONE_LANE, row_state, state_row(slots[k]))
 

@@ -225,7 +225,7 @@ class EpochLoop:
         from laplex.engines import languages
 
         training = self.training
-        joins_languages = self.problem.present is None  # not where only words that occur have rows
+        joins_languages = self.problem.model_slot is None  # not where only words that occur have rows
         possible = training.rotate and training.epochs > 1 and joins_languages
         rotation = languages.find_rotation(self.share.whole) if possible else None
         if training.rotate is True and rotation is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -333,6 +333,34 @@ class Tokens:
         keys = tuple(zip(*values)) if columns else ((),) * len(occurring)
         return Slices(tuple(columns), keys, np.searchsorted(occurring, combined).astype(np.int32))
 
+    def occurs(self, slices: Slices, language: int = 0) -> NDArray[np.bool_]:
+        """Find out where words occur.
+
+        Args:
+            slices: The slices, made by `slices`.
+            language: The language, an index into `vocabularies`.
+
+        Returns:
+            (S, V) Whether each word of the language occurs in each slice.
+        """
+        size = len(self.vocabularies[language])
+        occurs = np.zeros(len(slices) * size, np.bool_)
+        for row, ids in self._places(slices, language, None):
+            occurs[row * size + ids] = True
+        return occurs.reshape(len(slices), size)
+
+    def _places(
+        self, slices: Slices, language: int, documents: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """The slice and the id of every token of a language, some documents at a time."""
+        for first, last in spans(self.offsets):
+            inside = self.languages[first:last] == language
+            if documents is not None:
+                inside = inside & documents[first:last]
+            lengths = np.diff(self.offsets[first : last + 1])
+            ids = self.ids[self.offsets[first] : self.offsets[last]][np.repeat(inside, lengths)]
+            yield np.repeat(slices.of_document[first:last][inside].astype(np.int64), lengths[inside]), ids
+
     def counts(
         self, slices: Slices, language: int = 0, documents: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
@@ -350,14 +378,8 @@ class Tokens:
 
         size = len(self.vocabularies[language])
         counts = np.zeros(len(slices) * size, np.int64)
-        for first, last in spans(self.offsets):
-            inside = self.languages[first:last] == language
-            if documents is not None:
-                inside = inside & documents[first:last]
-            lengths = np.diff(self.offsets[first : last + 1])
-            ids = self.ids[self.offsets[first] : self.offsets[last]][np.repeat(inside, lengths)]
-            row = np.repeat(slices.of_document[first:last][inside].astype(np.int64), lengths[inside])
-            counts += np.bincount(row * size + ids, minlength=len(counts))
+        for row, ids in self._places(slices, language, documents):
+            np.add.at(counts, row * size + ids, 1)
         return counts.reshape(len(slices), size)
 
     @cached_property
