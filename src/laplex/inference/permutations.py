@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from laplex.inference import kernels, row_kernels
+from laplex.inference.buffers import buffer
 from laplex.inference.counting import CHUNK, Counted, Draws, Kept, Singles
 from laplex.inference.units import Floats, Ints, Units
 
@@ -46,10 +47,13 @@ class Difference:
 
     def statistics(self, coded: Singles, residuals: Singles) -> Singles:
         """(P) T under coded labels; residuals are (m, D + 1), with τ in the last column."""
-        found, rest = np.zeros(coded.shape[1], np.float32), residuals.sum(0, dtype=np.float64).astype(np.float32)
-        total, rest = rest[-1], np.tile(rest, (coded.shape[1], 1))
+        shape = coded.shape[1], residuals.shape[1]
+        found, sums, rest = np.zeros(shape[0], np.float32), buffer("sums", *shape), buffer("rest", *shape)
+        rest[:] = whole = residuals.sum(0, dtype=np.float64)
+        total = np.float32(whole[-1])
         for of_group in coded:
-            row_kernels.add_squared_lengths(of_group @ residuals, rest, total, np.float32(LEAST_SHARE), found)
+            np.matmul(of_group, residuals, out=sums)
+            row_kernels.add_squared_lengths(sums, rest, total, np.float32(LEAST_SHARE), found)
         row_kernels.add_squared_lengths(rest, rest, total, np.float32(LEAST_SHARE), found)
         return found
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.inference import kernels
+from laplex.inference.buffers import buffer
 from laplex.inference.statistics import TextPass, pad, starts_of, thread_pool, units_with_words
 from laplex.inference.units import Floats, Ints, Options, Units
 from laplex.runtime.display import bar
@@ -333,11 +334,12 @@ class ScorePass(TextPass):
         rho, contexts = rho[:, : self.dimensions], self.contexts[:, : self.dimensions]
         background = np.zeros((len(self.cells), *rho.shape), np.float32)
         sigma = np.empty((len(words), len(contexts) if with_sigma or self.cells.shared else 0), np.float32)
-        at_candidates = np.empty((len(words), len(self._candidates)), np.float32)
+        at_candidates = buffer("candidates", len(words), len(self._candidates))
         for cell, (first, last) in enumerate(zip(edges.tolist(), edges[1:].tolist())):
             for start in range(first, last, POSITIONS_PER_PRODUCT):
                 end = min(start + POSITIONS_PER_PRODUCT, last)
-                here = rho @ contexts[start:end].T
+                here = buffer("sigma", len(rho), end - start)
+                np.matmul(rho, contexts[start:end].T, out=here)
                 kernels.logistic_rows(here)
                 candidate = -(-start // step)  # the first of these positions
                 at_candidates[:, candidate : -(-end // step)] = here[:, candidate * step - start :: step]
@@ -366,7 +368,7 @@ class ScorePass(TextPass):
             rows, share = contexts.astype(np.float64), (sigma / max(float(sigma.sum()), 1e-30)).astype(np.float64)
             mean = share @ rows
             return np.asarray((rows * share[:, None]).T @ rows - np.outer(mean, mean))
-        rows = np.empty((size, contexts.shape[1]), np.float32)
+        rows = buffer("rows", size, contexts.shape[1])
         kernels.sample_rows(contexts, sigma, np.random.default_rng([self.seed, 9, word]).random(), rows)
         mean = np.full(size, 1 / size, np.float32) @ rows
         return np.asarray((rows.T @ rows / size - np.outer(mean, mean)).astype(np.float64))
