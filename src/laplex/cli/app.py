@@ -21,6 +21,7 @@ from typer import Option
 import laplex as lx
 from laplex.errors import LaplexError
 from laplex.runtime import atomic
+from laplex.runtime.processors import available_threads
 from laplex.runtime.program import record_command
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def _common_options(
 def main() -> None:
     """Run the `laplex` command with the arguments of this process."""
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_SPIN)
+    os.environ.setdefault("OMP_NUM_THREADS", str(available_threads()))  # of the linear algebra, which ignores quotas
     debug = "--debug" in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # accepted in any position
     try:
