@@ -239,12 +239,16 @@ def sample_rows(vectors, weights, offset, rows):
     for i in range(len(weights)):
         total += weights[i]
     step, seen, number = total / len(rows), 0.0, 0
+    # values are copied one by one, since the assignment of an array takes two seconds to compile
     for i in range(len(weights)):
         seen += weights[i]
         while number < len(rows) and (number + offset) * step < seen:
-            rows[number] = vectors[i]
+            for d in range(rows.shape[1]):
+                rows[number, d] = vectors[i, d]
             number += 1
-    rows[number:] = vectors[len(vectors) - 1]  # which rounding may leave over
+    for left in range(number, len(rows)):  # which rounding may leave over
+        for d in range(rows.shape[1]):
+            rows[left, d] = vectors[len(vectors) - 1, d]
 
 
 @fast
