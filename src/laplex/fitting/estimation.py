@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from laplex.model.rows import Rows
 from laplex.runtime.checkpoint import Checkpoint, checkpoint_of
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
+from laplex.runtime.processors import available_threads
 from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
 
@@ -305,7 +305,7 @@ class Estimation:
             passes = variational.Passes(
                 **{name: getattr(training, name) for name in names},
                 negatives_per_block=training.drawn,
-                threads=training.threads or os.cpu_count() or 1,
+                threads=training.threads or available_threads(),
                 seconds=60 * (training.checkpoint_minutes or math.inf),
             )
             try:

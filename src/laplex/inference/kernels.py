@@ -236,15 +236,16 @@ def logistic_rows(scores):
 def sample_places(weights, offset, places):
     """Fill `places` with numbers of weights, sampled systematically in proportion to them."""
     total = 0.0
-    for weight in weights:
-        total += weight
+    for i in range(len(weights)):
+        total += weights[i]
     step, seen, number = total / len(places), 0.0, 0
     for i in range(len(weights)):
         seen += weights[i]
         while number < len(places) and (number + offset) * step < seen:
             places[number] = i
             number += 1
-    places[number:] = len(weights) - 1  # which rounding may leave over
+    for left in range(number, len(places)):  # which rounding may leave over
+        places[left] = len(weights) - 1
 
 
 @fast

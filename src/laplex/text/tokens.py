@@ -23,6 +23,7 @@ from laplex.errors import InputError, StorageError, check_int, quote
 from laplex.runtime import storage
 from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
+from laplex.runtime.processors import available_threads
 from laplex.text.periods import are_periods, is_number, numbers_of
 from laplex.text.slices import Slices
 from laplex.text.spelling import compose
@@ -411,7 +412,7 @@ class Tokens:
             max_words: The largest size of a vocabulary, by default any.
             keep: Words that enter a vocabulary however rare they are.
             cache: The cache folder; by default $LAPLEX_CACHE, or the user's cache folder.
-            threads: The number of threads, by default one per core.
+            threads: The number of threads, by default one for each processor that the process may use.
             originals: Keep a compressed copy of the text, with which passages are shown as they were written.
             quiet: Show no progress.
 
@@ -430,7 +431,7 @@ class Tokens:
             raise InputError(f'keep is a list of words: write keep=["{keep}"]')
         min_count = check_int("min_count", min_count)
         max_words = None if max_words is None else check_int("max_words", max_words)
-        threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
+        threads = check_int("threads", available_threads() if threads is None else threads)
         kept = {compose(word) for word in keep}
         if all(part.tokenizer.lowercase for part in corpus.parts):
             kept |= {word.lower() for word in kept}
