@@ -26,7 +26,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from laplex.engines.state import FLOATS_PER_CACHE_LINE
+from laplex.engines.state import FLOATS_PER_CACHE_LINE, spread_row
+from laplex.engines.tiles import TILE_COLUMNS, dot_tile, weighted_sums
 
 F = np.float32
 LANE = FLOATS_PER_CACHE_LINE
@@ -74,13 +75,7 @@ class PassSettings(NamedTuple):
     seed: int
 
 
-@fast
-def state_row(index):
-    """Where in `row_state` a parameter has its numbers, four parameters to a cache line, 4,096 apart from each other.
-
-    Rows are sorted by frequency: neighbors would share a line for which threads then wait in turn.
-    """
-    return np.uint64((index & -16384) | ((index & 4095) << 2) | ((index >> 12) & 3))
+state_row = fast(spread_row)
 
 
 @intrinsic
@@ -167,39 +162,26 @@ def logistic_one(x):
 
 @fast
 def products(lanes, left, right, out, rows, columns):
-    """out[i, k] = left[i] · right[k]; rows a multiple of 4, columns of 2."""
-    width = LANE * len(lanes)
+    """out[i, k] = left[i] · right[k]; rows and columns are multiples of 4."""
     for i in range(0, rows, 4):
-        for k in range(0, columns, 2):
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = F(0.0)
-            for d in range(width):
-                x, y = right[k, d], right[k + 1, d]
-                p, q, u, v = left[i, d], left[i + 1, d], left[i + 2, d], left[i + 3, d]
-                a0 += x * p
-                a1 += x * q
-                a2 += x * u
-                a3 += x * v
-                b0 += y * p
-                b1 += y * q
-                b2 += y * u
-                b3 += y * v
-            out[i, k], out[i + 1, k], out[i + 2, k], out[i + 3, k] = a0, a1, a2, a3
-            out[i, k + 1], out[i + 1, k + 1], out[i + 2, k + 1], out[i + 3, k + 1] = b0, b1, b2, b3
+        for k in range(0, columns, TILE_COLUMNS):
+            dot_tile(lanes, left, i, right, k, out, k)
 
 
 @fast
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
-    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by eights."""
-    width = LANE * len(lanes)
-    for k in range(first, last, 8):
-        for i in range(count):
-            w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
-            w4, w5, w6, w7 = weights[i, k + 4], weights[i, k + 5], weights[i, k + 6], weights[i, k + 7]
-            for d in range(width):
-                low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
-                high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
-                out[at + i, d] = carry * out[at + i, d] + (low + high)
-        carry = F(1.0)
+    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`.
+
+    Rows come in twos: if the count is odd, there is one more, with weights of zero.
+    """
+    _combine_from(lanes, weights, 0, rows, 0, first, last, out, at, count, carry)
+
+
+@fast
+def _combine_from(lanes, weights, row, rows, start, first, last, out, at, count, carry):
+    """The same with the weights from a `row` on, and rows[start + k]."""
+    for i in range(0, count, 2):
+        weighted_sums(lanes, weights, row + i, rows, start, first, last, out, at + i, carry)
 
 
 @fast
@@ -423,17 +405,13 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 e = F(1.0) - positive[b]
                 row_state[state_row(v), ACCUMULATOR] += e * e * squares[b]
                 step = e * rate / np.sqrt(row_state[state_row(v), ACCUMULATOR])
-                w0, w1, w2, w3 = scores[b, 0], scores[b, 1], scores[b, 2], scores[b, 3]
-                w4, w5, w6, w7 = scores[b, 4], scores[b, 5], scores[b, 6], scores[b, 7]
                 for d in range(width):
                     r = theta[v, d]
-                    low = w0 * negative[0, d] + w1 * negative[1, d] + w2 * negative[2, d] + w3 * negative[3, d]
-                    high = w4 * negative[4, d] + w5 * negative[5, d] + w6 * negative[6, d] + w7 * negative[7, d]
-                    d_h[at + b, d] = e * r + (low + high)
+                    d_h[at + b, d] = e * r
                     theta[v, d] = r + step * h[b, d]
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
-            _combine(lanes, scores, negative, d_h, at, size, 8, negatives, F(1.0))
+            _combine(lanes, scores, negative, d_h, at, size, 0, negatives, F(1.0))
             _combine(lanes, scores_transposed, h, d_negative, 0, negatives, 0, block, F(0.0))
             for k in range(negatives):
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
@@ -484,19 +462,24 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
     slot, theta, row_state = parameters
     state = seeded(seed)
     longest = block + 2 * window
-    span = (2 * window + 1 + 7) // 8 * 8
+    span = (2 * window + 4 + 3) // 4 * 4  # of the contexts of four tokens
+    groups = (block + 3) // 4
     alpha = np.zeros((longest + span, width), np.float32)
     d_alpha = np.zeros((longest + span, width), np.float32)
+    rho = np.zeros((4 * groups, width), np.float32)
+    d_rho = np.zeros((4 * groups, width), np.float32)
+    pairs = np.zeros((4 * groups, span), np.float32)  # of a token and the contexts of its group of four
+    pairs_transposed = pairs.T
+    flat_pairs = pairs.reshape(4 * groups * span)
     uses = np.zeros(longest, np.float32)  # in how many windows a context is
     negative = np.empty((negatives, width), np.float32)
     d_negative = np.zeros((negatives, width), np.float32)
+    word_slots, context_slots = np.empty(block, np.int64), np.empty(longest, np.int64)
     slots = np.empty(negatives, np.int64)
     scores = np.empty((longest, negatives), np.float32)
     scores_transposed = scores.T
     flat = scores.reshape(longest * negatives)
-    bits = np.empty(max(longest * negatives, span), np.int32)
-    positive = np.empty(span, np.float32)
-    gradient = np.empty((1, width), np.float32)
+    bits = np.empty(max(longest * negatives, 4 * groups * span), np.int32)
     blocks = 0
     for segment in range(first, last):
         left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
@@ -510,67 +493,46 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             padded = (count + 7) // 8 * 8
             blocks += 1
             watched = blocks & 31 == 1
-            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
             _draw_slots(lanes, tables, table, parameters, words, slots, state)
             for n in range(count):
-                c = slot[contexts + kept[low + n]]
-                uses[n] = F(0.0)
-                for d in range(width):
-                    alpha[n, d] = theta[c, d]
-                    d_alpha[n, d] = F(0.0)
-            alpha[count:padded] = F(0.0)
-            _prefetch_tokens(
-                lanes, theta, row_state, slot, contexts, kept, high, min(length, begin + 2 * block + window)
-            )
-            # each token with the contexts in its window
+                context_slots[n] = slot[contexts + kept[low + n]]
+                within = min(low + n + window, begin + size - 1) - max(low + n - window, begin) + 1
+                uses[n] = F(within - (1 if 0 <= low + n - begin < size else 0))
             for b in range(size):
-                v = slot[words + kept[begin + b]]
+                word_slots[b] = slot[words + kept[begin + b]]
+            _gather(lanes, theta, context_slots, alpha, count)
+            _gather(lanes, theta, word_slots, rho, size)
+            alpha[count : count + span] = F(0.0)
+            d_alpha[:] = F(0.0)
+            next_end = begin + 2 * block
+            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin + size, min(right, next_end))
+            _prefetch_tokens(lanes, theta, row_state, slot, contexts, kept, high, min(length, next_end + window))
+            # each token with the contexts in its window, four tokens at once
+            for b in range(0, size, 4):
+                start = max(0, begin + b - low - window)
+                for k in range(0, min(count, begin + b - low + 4 + window) - start, TILE_COLUMNS):
+                    dot_tile(lanes, rho, b, alpha, start + k, pairs, k)
+            logistic(flat_pairs, bits, (size + 3) // 4 * 4 * span)
+            for b in range((size + 3) // 4 * 4):
                 i = begin + b - low
-                lo, hi = max(0, i - window), min(count, i + window + 1)
-                n = 0
-                while lo + n < hi:
-                    f0 = f1 = f2 = f3 = F(0.0)
-                    m = lo + n
-                    for d in range(width):
-                        x = theta[v, d]
-                        f0 += x * alpha[m, d]
-                        f1 += x * alpha[m + 1, d]
-                        f2 += x * alpha[m + 2, d]
-                        f3 += x * alpha[m + 3, d]
-                    positive[n], positive[n + 1], positive[n + 2], positive[n + 3] = f0, f1, f2, f3
-                    n += 4
-                logistic(positive, bits, hi - lo)
-                if watched:
-                    totals[1] += _sum_of_logs(positive, 0, i - lo, False)
-                    totals[1] += _sum_of_logs(positive, i - lo + 1, hi - lo, False)
-                for n in range(hi - lo):
-                    positive[n] = F(1.0) - positive[n]
-                    uses[lo + n] += F(1.0)
-                positive[i - lo] = F(0.0)
-                uses[i] -= F(1.0)
-                for d in range(width):
-                    gradient[0, d] = F(0.0)
-                n = 0
-                while lo + n < hi:
-                    m = lo + n
-                    e0, e1, e2, e3 = positive[n], positive[n + 1], positive[n + 2], positive[n + 3]
-                    if m + 1 >= hi:
-                        e1 = F(0.0)
-                    if m + 2 >= hi:
-                        e2 = F(0.0)
-                    if m + 3 >= hi:
-                        e3 = F(0.0)
-                    for d in range(width):
-                        x = theta[v, d]
-                        gradient[0, d] += (e0 * alpha[m, d] + e1 * alpha[m + 1, d]) + (
-                            e2 * alpha[m + 2, d] + e3 * alpha[m + 3, d]
-                        )
-                        d_alpha[m, d] += e0 * x
-                        d_alpha[m + 1, d] += e1 * x
-                        d_alpha[m + 2, d] += e2 * x
-                        d_alpha[m + 3, d] += e3 * x
-                    n += 4
-                _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
+                start = max(0, begin + b // 4 * 4 - low - window)
+                lo, hi = max(0, i - window) - start, min(count, i + window + 1) - start
+                if b >= size:
+                    lo = hi = 0
+                elif watched:
+                    totals[1] += _sum_of_logs(flat_pairs, b * span + lo, b * span + i - start, False)
+                    totals[1] += _sum_of_logs(flat_pairs, b * span + i - start + 1, b * span + hi, False)
+                for k in range(span):
+                    is_pair = lo <= k < hi and start + k != i
+                    pairs[b, k] = F(1.0) - pairs[b, k] if is_pair else F(0.0)
+            for b in range(0, size, 4):
+                start = max(0, begin + b - low - window)
+                used = min(count, begin + b - low + 4 + window) - start
+                _combine_from(lanes, pairs, b, alpha, start, 0, used, d_rho, b, 4, F(0.0))
+                _combine_from(lanes, pairs_transposed, 0, rho, 0, b, b + 4, d_alpha, start, used, F(1.0))
+            for b in range(size):
+                v = word_slots[b]
+                _step(lanes, theta, row_state, v, d_rho, b, rate, inverse_dimensions)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             # negatives, for all contexts of the block at once
@@ -593,7 +555,7 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             for n in range(count):
-                c = slot[contexts + kept[low + n]]
+                c = context_slots[n]
                 _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
                 if 0 <= low + n - begin < size and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)
