@@ -27,7 +27,17 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from laplex.engines.state import FLOATS_PER_CACHE_LINE, spread_row
-from laplex.engines.tiles import TILE_COLUMNS, dot_tile, weighted_sums
+from laplex.engines.tiles import (
+    TILE_COLUMNS,
+    copy_row,
+    dot_tile,
+    dots_and_squares,
+    row_dot,
+    sum_of_five,
+    sum_of_three,
+    sum_of_two,
+    weighted_sums,
+)
 
 F = np.float32
 LANE = FLOATS_PER_CACHE_LINE
@@ -37,7 +47,10 @@ _TWO_TO_MINUS_24 = F(1.0 / 16777216.0)
 _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203752), F(0.01352062)
 
 # A call of one of these with arrays costs dozens of pushes to the stack: none stands where a token may skip it.
-fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
+OPTIONS = {"nogil": True, "fastmath": True, "error_model": "numpy", "boundscheck": False, "cache": True}
+fast = njit(**OPTIONS)
+# of what allocates nothing: references to arrays are not counted, which takes an atomic instruction each time
+inner = njit(_nrt=False, **OPTIONS)
 
 
 class Parameters(NamedTuple):
@@ -75,7 +88,7 @@ class PassSettings(NamedTuple):
     seed: int
 
 
-state_row = fast(spread_row)
+state_row = inner(spread_row)
 
 
 @intrinsic
@@ -101,7 +114,7 @@ def _prefetch(context, lanes, array, row):
     return types.void(lanes, array, types.intp), build
 
 
-@fast
+@inner
 def _random(state):
     """xorshift64*, 64 random bits."""
     x = state[0]
@@ -112,7 +125,7 @@ def _random(state):
     return x * np.uint64(2685821657736338717)
 
 
-@fast
+@inner
 def uniform(state):
     return F(_random(state) >> np.uint64(40)) * _TWO_TO_MINUS_24
 
@@ -128,7 +141,7 @@ def seeded(seed):
     return state
 
 
-@fast
+@inner
 def logistic(scores, bits, count):
     """σ of every score, in place: 1/(1 + 2^(−x·log2 e)). `bits` is an int32 scratch seen as float32 by `scale`."""
     scale = bits.view(np.float32)
@@ -142,7 +155,7 @@ def logistic(scores, bits, count):
         scores[i] = F(1.0) / (F(1.0) + scores[i] * scale[i])
 
 
-@fast
+@inner
 def _sum_of_logs(chances, first, last, complement):
     """Σ log p, or Σ log (1 − p), of chances at least 1e-30: one logarithm, which costs the most, for eight of them."""
     total = 0.0
@@ -155,12 +168,12 @@ def _sum_of_logs(chances, first, last, complement):
     return total
 
 
-@fast
+@inner
 def logistic_one(x):
     return F(1.0) / (F(1.0) + np.exp(-min(F(40.0), max(F(-40.0), x))))
 
 
-@fast
+@inner
 def products(lanes, left, right, out, rows, columns):
     """out[i, k] = left[i] · right[k]; rows and columns are multiples of 4."""
     for i in range(0, rows, 4):
@@ -168,7 +181,7 @@ def products(lanes, left, right, out, rows, columns):
             dot_tile(lanes, left, i, right, k, out, k)
 
 
-@fast
+@inner
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
     """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`.
 
@@ -177,34 +190,29 @@ def _combine(lanes, weights, rows, out, at, count, first, last, carry):
     _combine_from(lanes, weights, 0, rows, 0, first, last, out, at, count, carry)
 
 
-@fast
+@inner
 def _combine_from(lanes, weights, row, rows, start, first, last, out, at, count, carry):
     """The same with the weights from a `row` on, and rows[start + k]."""
     for i in range(0, count, 2):
         weighted_sums(lanes, weights, row + i, rows, start, first, last, out, at + i, carry)
 
 
-@fast
+@inner
 def _step(lanes, theta, row_state, index, gradients, place, rate, inverse_dimensions):
     """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient over D."""
-    width = LANE * len(lanes)
-    square = F(0.0)
-    for d in range(width):
-        square += gradients[place, d] * gradients[place, d]
+    square = row_dot(lanes, gradients, place, gradients, place)
     total = row_state[state_row(index), ACCUMULATOR] + square * inverse_dimensions
     row_state[state_row(index), ACCUMULATOR] = total
-    step = rate / np.sqrt(total)
-    for d in range(width):
-        theta[index, d] += step * gradients[place, d]
+    sum_of_two(lanes, theta, index, None, theta, index, rate / np.sqrt(total), gradients, place)
 
 
-@fast
+@inner
 def _takes_prior(chance, state):
     """Whether this visit takes its share of the prior."""
     return chance >= F(1.0) or (chance > F(0.0) and uniform(state) < chance)
 
 
-@fast
+@inner
 def _apply_prior(lanes, theta, row_state, edges, index, rate):
     """A visit's share of the prior, as proximal steps: exact minimizers, stable for every strength.
 
@@ -234,7 +242,7 @@ def _apply_prior(lanes, theta, row_state, edges, index, rate):
             theta[o, d] += move_other * t
 
 
-@fast
+@inner
 def subsample(ids, begin, end, keep, base, kept, state):
     """Copy the word ids that are kept this time to `kept`, and return their number."""
     count = 0
@@ -247,7 +255,7 @@ def subsample(ids, begin, end, keep, base, kept, state):
     return count
 
 
-@fast
+@inner
 def read_segment(text, tables, segment, window, kept, state):
     """Subsample a segment and up to `window` tokens on both sides of it, which are contexts but no centers.
 
@@ -277,7 +285,7 @@ def read_segment(text, tables, segment, window, kept, state):
     return left, right, length, words, contexts, (table_start, table_end - table_start)
 
 
-@fast
+@inner
 def _draw(chance, other, members, base, size, state):
     """A word from a noise distribution, by its alias table."""
     bits = _random(state)
@@ -287,7 +295,7 @@ def _draw(chance, other, members, base, size, state):
     return np.int64(other[base + place])
 
 
-@fast
+@inner
 def _draw_slots(lanes, tables, table, parameters, words, slots, state):
     """Sample negatives and prefetch their rows, some time before they are needed."""
     slot, theta, row_state = parameters
@@ -298,23 +306,34 @@ def _draw_slots(lanes, tables, table, parameters, words, slots, state):
         _prefetch(_ONE_LANE, row_state, state_row(slots[k]))
 
 
-@fast
-def _prefetch_tokens(lanes, theta, row_state, slot, start, kept, first, last):
+@inner
+def _find_rows(slot, start, kept, count, rows):
+    """The rows of some tokens."""
+    for i in range(count):
+        rows[i] = slot[start + kept[i]]
+
+
+@inner
+def _prefetch_rows(lanes, theta, row_state, rows, first, last):
     """Prefetch the rows of tokens `first` up to `last`."""
     for i in range(first, last):
-        index = slot[start + kept[i]]
-        _prefetch(lanes, theta, index)
-        _prefetch(_ONE_LANE, row_state, state_row(index))
+        _prefetch(lanes, theta, rows[i])
+        _prefetch(_ONE_LANE, row_state, state_row(rows[i]))
 
 
-@fast
-def _gather(lanes, theta, slots, rows, count):
+@inner
+def _clear(lanes, rows, first, last):
+    """Set some rows to zero."""
+    for k in range(first, last):
+        for d in range(LANE * len(lanes)):
+            rows[k, d] = F(0.0)
+
+
+@inner
+def _gather(lanes, theta, slots, first, count, rows):
     """Copy some rows side by side."""
-    width = LANE * len(lanes)
     for k in range(count):
-        source = slots[k]
-        for d in range(width):
-            rows[k, d] = theta[source, d]
+        copy_row(lanes, rows, k, None, theta, slots[first + k])
 
 
 @fast
@@ -328,67 +347,70 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
     window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
     state = seeded(seed)
+    rho = np.zeros((block, width), np.float32)
     h = np.zeros((block, width), np.float32)  # window sums
     ring = (2 * block + 2 * window) // block * block
     d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h, of the i-th center in row i % ring
-    total = np.zeros(width, np.float32)  # their sum over a window
-    negative = np.empty((negatives, width), np.float32)
+    total = np.zeros((1, width), np.float32)  # their sum over a window
+    gradient = np.zeros((1, width), np.float32)
+    negative = np.zeros((negatives, width), np.float32)
     d_negative = np.zeros((negatives, width), np.float32)
-    slots = np.empty(negatives, np.int64)
+    slots, next_slots = np.empty(negatives, np.int64), np.empty(negatives, np.int64)
     scores = np.zeros((block, negatives), np.float32)
     scores_transposed = scores.T
     flat = scores.reshape(block * negatives)
     bits = np.empty(block * negatives, np.int32)
-    gradient = np.empty(width, np.float32)
-    positive = np.empty(block, np.float32)
-    squares = np.empty(block, np.float32)
+    positive = np.zeros(block, np.float32)
+    squares = np.zeros(block, np.float32)
+    word_rows, context_rows = np.empty(len(kept), np.uint32), np.empty(len(kept), np.uint32)
     blocks = 0
     for segment in range(first, last):
         left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
+        _find_rows(slot, words, kept, right, word_rows)
+        _find_rows(slot, contexts, kept, length, context_rows)
         total[:] = F(0.0)
         done = 0  # contexts that have taken their step
+        _draw_slots(lanes, tables, table, parameters, words, next_slots, state)
         for begin in range(left, right, block):
             size = min(block, right - begin)
             blocks += 1
             watched = blocks & 31 == 1
-            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
-            _draw_slots(lanes, tables, table, parameters, words, slots, state)
+            ahead = begin + block
+            for k in range(negatives):
+                slots[k] = next_slots[k]
+            if ahead < right:  # what is needed for the next block is on its way during this one
+                _draw_slots(lanes, tables, table, parameters, words, next_slots, state)
+                _prefetch_rows(lanes, theta, row_state, word_rows, ahead, min(right, ahead + block))
+            first_context = min(length, ahead + window)
+            _prefetch_rows(lanes, theta, row_state, context_rows, first_context, min(length, first_context + block))
             # forward: window sums, the first one by its terms, the others by what enters and leaves
-            for d in range(width):
-                h[0, d] = F(0.0)
+            _clear(lanes, h, 0, 1)
             for j in range(max(0, begin - window), min(length, begin + window + 1)):
                 if j != begin:
-                    c = slot[contexts + kept[j]]
-                    for d in range(width):
-                        h[0, d] += theta[c, d]
-            ahead = min(length, begin + block + window)
-            _prefetch_tokens(lanes, theta, row_state, slot, contexts, kept, ahead, min(length, ahead + block))
+                    sum_of_two(lanes, h, 0, None, h, 0, None, theta, context_rows[j])
             for b in range(1, size):
                 i = begin + b
-                old, new = slot[contexts + kept[i - 1]], slot[contexts + kept[i]]
+                old, new = context_rows[i - 1], context_rows[i]
                 enter, leave = F(0.0), F(0.0)
                 far = near = new
                 if i + window < length:
-                    enter, far = F(1.0), slot[contexts + kept[i + window]]
+                    enter, far = F(1.0), context_rows[i + window]
                 if i - 1 - window >= 0:
-                    leave, near = F(1.0), slot[contexts + kept[i - 1 - window]]
-                for d in range(width):
-                    change = enter * theta[far, d] - leave * theta[near, d]
-                    h[b, d] = (h[b - 1, d] + (theta[old, d] - theta[new, d])) + change
-            h[size:] = F(0.0)
-            for b in range(size):
-                v = slot[words + kept[begin + b]]
-                f = square = F(0.0)
-                for d in range(width):
-                    f += theta[v, d] * h[b, d]
-                    square += h[b, d] * h[b, d]
-                positive[b], squares[b] = f, square * inverse_dimensions
-            logistic(positive, bits, size)
+                    leave, near = F(-1.0), context_rows[i - 1 - window]
+                # fmt: off
+                sum_of_five(lanes, h, b, None, h, b - 1, None, theta, old, F(-1.0), theta, new,
+                            enter, theta, far, leave, theta, near)
+                # fmt: on
+            _clear(lanes, h, size, block)
+            _gather(lanes, theta, word_rows, begin, size, rho)
+            for b in range(0, size, 4):
+                dots_and_squares(lanes, rho, h, b, positive, squares)
+            logistic(positive, bits, block)
             # negatives, for all tokens of the block at once
-            _gather(lanes, theta, slots, negative, negatives)
+            _gather(lanes, theta, slots, 0, negatives, negative)
             products(lanes, h, negative, scores, block, negatives)
             logistic(flat, bits, block * negatives)
             if watched:
@@ -397,18 +419,17 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 totals[1] += weight * _sum_of_logs(flat, 0, size * negatives, True)
             for i in range(size * negatives):
                 flat[i] *= -weight
-            flat[size * negatives :] = F(0.0)
+            for i in range(size * negatives, block * negatives):
+                flat[i] = F(0.0)
             # the tokens themselves
             at = (begin - left) % ring
             for b in range(size):
-                v = slot[words + kept[begin + b]]
+                v = word_rows[begin + b]
                 e = F(1.0) - positive[b]
-                row_state[state_row(v), ACCUMULATOR] += e * e * squares[b]
-                step = e * rate / np.sqrt(row_state[state_row(v), ACCUMULATOR])
-                for d in range(width):
-                    r = theta[v, d]
-                    d_h[at + b, d] = e * r
-                    theta[v, d] = r + step * h[b, d]
+                accumulated = row_state[state_row(v), ACCUMULATOR] + e * e * squares[b] * inverse_dimensions
+                row_state[state_row(v), ACCUMULATOR] = accumulated
+                copy_row(lanes, d_h, at + b, e, rho, b)
+                sum_of_two(lanes, theta, v, None, theta, v, e * rate / np.sqrt(accumulated), h, b)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             _combine(lanes, scores, negative, d_h, at, size, 0, negatives, F(1.0))
@@ -419,33 +440,28 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             # backward: a context row gets the gradients of the tokens in whose window it is, once all are known
             stop = length if begin + size == right else begin + size - window
+            own = (done - left) % ring
             for j in range(done, stop):
                 if j == 0:
                     for b in range(min(window - left, right - left)):
-                        for d in range(width):
-                            total[d] += d_h[b, d]
+                        sum_of_two(lanes, total, 0, None, total, 0, None, d_h, b)
                 enter, leave, center = F(0.0), F(0.0), F(0.0)
-                own = far = near = 0
+                far = near = 0
                 if j + window < right:
-                    enter, far = F(1.0), (j - left + window) % ring
+                    enter, far = F(1.0), own + window - (ring if own + window >= ring else 0)
                 if j - 1 - window >= left:
-                    leave, near = F(1.0), (j - left - 1 - window) % ring
+                    leave, near = F(-1.0), own - 1 - window + (ring if own < 1 + window else 0)
                 if left <= j < right:
-                    center, own = F(1.0), (j - left) % ring
-                square = F(0.0)
-                for d in range(width):
-                    t = total[d] + (enter * d_h[far, d] - leave * d_h[near, d])
-                    total[d] = t
-                    x = t - center * d_h[own, d]
-                    gradient[d] = x
-                    square += x * x
-                c = slot[contexts + kept[j]]
-                row_state[state_row(c), ACCUMULATOR] += square * inverse_dimensions
-                step = rate / np.sqrt(row_state[state_row(c), ACCUMULATOR])
-                for d in range(width):
-                    theta[c, d] += step * gradient[d]
-                if center > F(0.0) and _takes_prior(row_state[state_row(c), CHANCE], state):
+                    center = F(-1.0)
+                sum_of_three(lanes, total, 0, None, total, 0, enter, d_h, far, leave, d_h, near)
+                square = sum_of_two(lanes, gradient, 0, None, total, 0, center, d_h, own)
+                c = context_rows[j]
+                accumulated = row_state[state_row(c), ACCUMULATOR] + square * inverse_dimensions
+                row_state[state_row(c), ACCUMULATOR] = accumulated
+                sum_of_two(lanes, theta, c, None, theta, c, rate / np.sqrt(accumulated), gradient, 0)
+                if center < F(0.0) and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)
+                own = own + 1 if own + 1 < ring else 0
             done = max(done, stop)
 
 
@@ -472,11 +488,11 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
     pairs_transposed = pairs.T
     flat_pairs = pairs.reshape(4 * groups * span)
     uses = np.zeros(longest, np.float32)  # in how many windows a context is
-    negative = np.empty((negatives, width), np.float32)
+    negative = np.zeros((negatives, width), np.float32)
     d_negative = np.zeros((negatives, width), np.float32)
-    word_slots, context_slots = np.empty(block, np.int64), np.empty(longest, np.int64)
+    word_rows, context_rows = np.empty(len(kept), np.uint32), np.empty(len(kept), np.uint32)
     slots = np.empty(negatives, np.int64)
-    scores = np.empty((longest, negatives), np.float32)
+    scores = np.zeros((longest, negatives), np.float32)
     scores_transposed = scores.T
     flat = scores.reshape(longest * negatives)
     bits = np.empty(max(longest * negatives, 4 * groups * span), np.int32)
@@ -486,6 +502,8 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
         if left == right:
             continue
         totals[0] += right - left
+        _find_rows(slot, words, kept, right, word_rows)
+        _find_rows(slot, contexts, kept, length, context_rows)
         for begin in range(left, right, block):
             size = min(block, right - begin)
             low, high = max(0, begin - window), min(length, begin + size + window)
@@ -495,18 +513,15 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             watched = blocks & 31 == 1
             _draw_slots(lanes, tables, table, parameters, words, slots, state)
             for n in range(count):
-                context_slots[n] = slot[contexts + kept[low + n]]
                 within = min(low + n + window, begin + size - 1) - max(low + n - window, begin) + 1
                 uses[n] = F(within - (1 if 0 <= low + n - begin < size else 0))
-            for b in range(size):
-                word_slots[b] = slot[words + kept[begin + b]]
-            _gather(lanes, theta, context_slots, alpha, count)
-            _gather(lanes, theta, word_slots, rho, size)
-            alpha[count : count + span] = F(0.0)
-            d_alpha[:] = F(0.0)
+            _gather(lanes, theta, context_rows, low, count, alpha)
+            _gather(lanes, theta, word_rows, begin, size, rho)
+            _clear(lanes, alpha, count, count + span)
+            _clear(lanes, d_alpha, 0, count + span)
             next_end = begin + 2 * block
-            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin + size, min(right, next_end))
-            _prefetch_tokens(lanes, theta, row_state, slot, contexts, kept, high, min(length, next_end + window))
+            _prefetch_rows(lanes, theta, row_state, word_rows, begin + size, min(right, next_end))
+            _prefetch_rows(lanes, theta, row_state, context_rows, high, min(length, next_end + window))
             # each token with the contexts in its window, four tokens at once
             for b in range(0, size, 4):
                 start = max(0, begin + b - low - window)
@@ -531,12 +546,12 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 _combine_from(lanes, pairs, b, alpha, start, 0, used, d_rho, b, 4, F(0.0))
                 _combine_from(lanes, pairs_transposed, 0, rho, 0, b, b + 4, d_alpha, start, used, F(1.0))
             for b in range(size):
-                v = word_slots[b]
+                v = word_rows[begin + b]
                 _step(lanes, theta, row_state, v, d_rho, b, rate, inverse_dimensions)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             # negatives, for all contexts of the block at once
-            _gather(lanes, theta, slots, negative, negatives)
+            _gather(lanes, theta, slots, 0, negatives, negative)
             products(lanes, alpha, negative, scores, padded, negatives)
             logistic(flat, bits, padded * negatives)
             if watched:
@@ -555,7 +570,7 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             for n in range(count):
-                c = context_slots[n]
+                c = context_rows[low + n]
                 _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
                 if 0 <= low + n - begin < size and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)
