@@ -84,8 +84,8 @@ def with_means(problem, weight: float = 5.0):
     slices = len(problem.slot) // WORDS - 1
     vectors, old = np.arange(slices * WORDS), problem.graph
     size = len(old) + WORDS
-    star = Graph.of(size, vectors, len(old) + vectors % WORDS, weight)
-    graph = replace(old, diagonal=np.append(old.diagonal, np.ones(WORDS))) + star
+    diagonal = np.append(np.zeros(len(old)), np.ones(WORDS))
+    graph = old + Graph.of(size, vectors, len(old) + vectors % WORDS, weight, diagonal=diagonal, latent=WORDS)
     latent = np.full(WORDS, len(problem.slot) - 1)
     return replace(
         problem,

@@ -354,6 +354,8 @@ class Tokens:
         self, slices: Slices, language: int, documents: NDArray[np.bool_] | None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """The slice and the id of every token of a language, some documents at a time."""
+        from laplex.text.ingest import spans
+
         for first, last in spans(self.offsets):
             inside = self.languages[first:last] == language
             if documents is not None:
@@ -375,8 +377,6 @@ class Tokens:
         Returns:
             (S, V) How often each word of the language occurs in each slice.
         """
-        from laplex.text.ingest import spans
-
         size = len(self.vocabularies[language])
         counts = np.zeros(len(slices) * size, np.int64)
         for row, ids in self._places(slices, language, documents):
