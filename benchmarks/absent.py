@@ -295,7 +295,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--documents", type=int, default=15_000)
     parser.add_argument("--min-count", type=int, default=20)
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     tables = []
     with tempfile.TemporaryDirectory() as cache:

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
-from results import record
+from results import Aim, Section, record
 from scipy import stats
 
 import laplex as lx
@@ -149,21 +149,36 @@ def summary(name: str, question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def compare(name: str, data: Path, dimensions: int, each: int) -> pd.DataFrame:
+    """The summary of a question: `each` words in each band."""
+    return summary(name, QUESTIONS[name], ask(QUESTIONS[name], data, dimensions, each))
+
+
+def section(answers: list[pd.DataFrame]) -> Section:
+    """Summaries against the aims."""
+    aims = []
+    for answer in answers:
+        whole = answer.iloc[-1]
+        apart = 100 * abs(whole["default under 5%"] - whole["counted under 5%"])
+        aims.append(Aim(f"words under 5% by default and by counting, {whole['labels']}", apart, "points apart", 3))
+        aims.append(Aim(f"rank correlation of p, {whole['labels']}", whole["Spearman"], "", at_least=0.95))
+    return Section("Agreement on real labels", TEXT, [pd.concat(answers)], aims)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the corpora")
     parser.add_argument("--corpora", nargs="+", choices=list(QUESTIONS), default=list(QUESTIONS))
     parser.add_argument("--dimensions", type=int, default=50)
     parser.add_argument("--words", type=int, default=80, help="of each band")
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     tables = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["LAPLEX_CACHE"] = cache
         for name in arguments.corpora:
             started = time.monotonic()
-            frame = ask(QUESTIONS[name], arguments.data, arguments.dimensions, arguments.words)
-            tables.append(summary(name, QUESTIONS[name], frame))
+            tables.append(compare(name, arguments.data, arguments.dimensions, arguments.words))
             print(tables[-1].to_string(index=False, float_format="{:.3f}".format))
             print(f"({time.monotonic() - started:.0f} s)", flush=True)
     if arguments.record:

@@ -89,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--record", action="store_true", help="write the table into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the table into VALIDITY.md")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LAPLEX_CACHE"] = folder

@@ -28,11 +28,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import agreement
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from planted import planted
-from results import record
+from results import Aim, Section, record
 from separate import separate
 from trial import BANDS, SOURCES, Trial, begin, both_p, difference_of, enough, permuted, read, show, table_of
 
@@ -154,6 +155,23 @@ def halves(trial: Trial) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def measure(data: Path) -> list[Section]:
+    """Level under labels without meaning, and agreement on real labels with permutations that are only counted."""
+    tables, aims = [], []
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["LAPLEX_CACHE"] = cache
+        for corpus in ("senate", "europarl"):
+            source = SOURCES[corpus]
+            table = null_by_cluster(begin(source, read(data, source), 50, "cbow", 60), 100)
+            tables.append(table.assign(test=f"{corpus}, " + table["test"]))
+        levels = pd.concat(tables)
+        for _, row in levels[levels["occurrences"] == "all"].iterrows():
+            bounds = {"at_least": 3.5, "at_most": 6.5}
+            aims.append(Aim(f"p under 5%, {row['test']}", 100 * row["at 5%"], "% of tests", **bounds))
+        answers = [agreement.compare(name, data, 50, 40) for name in ("sotu-parties", "senate", "europarl")]
+    return [Section("Level of the tests", NULL_TEXT, [levels], aims), agreement.section(answers)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the corpora")
@@ -164,7 +182,7 @@ def main() -> None:
     parser.add_argument("--labellings", type=int, default=30)
     parser.add_argument("--words", type=int, default=60, help="of each band")
     parser.add_argument("--parts", nargs="+", default=["cluster", "document", "halves", "thinned", "power"])
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     source = SOURCES[arguments.corpus]
     source = replace(source, documents=arguments.documents or source.documents)

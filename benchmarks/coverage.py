@@ -36,7 +36,7 @@ from laplex.inference.posteriors import Posterior, solve
 from laplex.inference.statistics import ContextReader, Contexts
 from laplex.inference.units import Options
 from laplex.runtime.display import bar
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 SHARES = {2: (0.7, 0.3), 5: (0.35, 0.25, 0.2, 0.15, 0.05)}  # of the text, slice by slice
 NEGATIVES = 5

@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=60, help="of each band")
     parser.add_argument("--units", nargs="+", choices=UNITS, default=UNITS, help="that tests take as independent")
     parser.add_argument("--parts", nargs="+", choices=["level", "power"], default=["level", "power"])
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     source = SOURCES[arguments.corpus]
     source = replace(source, documents=arguments.documents or source.documents)

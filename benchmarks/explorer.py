@@ -22,7 +22,7 @@ import pandas as pd
 
 import laplex as lx
 from laplex.explorer.launching import explore
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 FIGURES = ("what", "seconds", "of work")
 

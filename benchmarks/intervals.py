@@ -31,7 +31,7 @@ from laplex.inference.jackknife import Estimate
 from laplex.inference.units import Options
 from laplex.model.rows import Rows
 from laplex.questions.cosine import normalize
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 AXES = [("good", "bad"), ("public", "private"), ("increase", "cut"), ("support", "oppose"), ("federal", "local")]
 AXES += [("new", "old"), ("war", "peace"), ("national", "state"), ("families", "business"), ("men", "women")]

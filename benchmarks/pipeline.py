@@ -1,6 +1,6 @@
 """From a Parquet file to a saved model: laplex and the fastest pipeline with gensim, in one run.
 
-    python benchmarks/pipeline.py --data DATA [--texts wikipedia-en] [--likelihoods cbow] [--dimensions 100] [--threads 2]
+    python benchmarks/pipeline.py --data DATA [--texts wikipedia-en] [--likelihoods cbow] [--threads 2]
 
 laplex  one process reads the file, makes the vocabulary, looks a lexicon up, fits and saves the model. The file is not
         in the page cache, the text not in laplex's.
@@ -38,10 +38,11 @@ BARS = {"cbow": 4.0, "sgns": 8.0}
 FIT_BARS = {"cbow": 3.0, "sgns": 6.0}
 TEXTS = ("senate-press", "wikipedia-en")
 
-TEXT = f"""Ratios are gensim's seconds to laplex's, from a Parquet file to a saved model with {EPOCHS} epochs; laplex also
-ties the pairs of a lexicon. "before" is everything before the first epoch, imports included."""
+TEXT = f"""Ratios are gensim's seconds to laplex's, from a Parquet file to a saved model with {EPOCHS} epochs; laplex
+also ties the pairs of a lexicon. "before" is everything before the first epoch, imports included."""
 FIT_TEXT = f"""`lx.fit` with 46,000 pairs, {FIT_EPOCHS} epochs and two threads, against `train` of gensim with
-`corpus_file`. Set-up is everything before the first epoch; judging is that of held-out text, as a share of the epochs."""
+`corpus_file`. Set-up is everything before the first epoch; judging is that of held-out text, as a share of the
+epochs."""
 
 
 def drop_from_page_cache(path: Path) -> None:
@@ -77,7 +78,16 @@ def run_laplex(path: Path, data: Path, likelihood: str, dimensions: int, threads
     """Seconds of the whole process with one epoch, of its epoch, and with all epochs."""
     with tempfile.TemporaryDirectory() as folder:
         drop_from_page_cache(path)
-        command = [sys.executable, str(Path(__file__).resolve()), "--data", str(data), "--step", "laplex", "--file", str(path)]
+        command = [
+            sys.executable,
+            str(Path(__file__).resolve()),
+            "--data",
+            str(data),
+            "--step",
+            "laplex",
+            "--file",
+            str(path),
+        ]
         options = {"likelihoods": likelihood, "dimensions": dimensions, "threads": threads, "out": f"{folder}/model"}
         command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
         start = time.perf_counter()
@@ -122,7 +132,7 @@ class Gensim:
         self.counts = {word: model.wv.get_vecattr(word, "count") for word in model.wv.index_to_key}
         self.tokens, self.documents = model.corpus_total_words, model.corpus_count
         write_lines(path, self.part, PART_TOKENS)
-        sizes = [len(line.split()) for line in open(self.part)]
+        sizes = [len(line.split()) for line in self.part.read_text().splitlines()]
         self.part_tokens, self.part_lines = sum(sizes), len(sizes)  # without the right number of lines it is slower
 
     def seconds_of_epoch(self, likelihood: str, dimensions: int, threads: int) -> float:

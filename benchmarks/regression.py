@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, default=50)
     parser.add_argument("--labellings", type=int, default=20)
     parser.add_argument("--words", type=int, default=50, help="of each band")
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     tables = []
     with tempfile.TemporaryDirectory() as cache:

@@ -30,7 +30,7 @@ FORMULA = "~ party * quarter + party * topic"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the corpora")
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     frame = pl.read_parquet(arguments.data / "senate-press.parquet")
     year, month = pl.col("date").str.slice(0, 4), pl.col("date").str.slice(5, 2).cast(pl.Int32)

@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--dimensions", type=int, default=50)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--words", type=int, default=60, help="of each band")
-    parser.add_argument("--record", action="store_true", help="write the tables into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the tables into VALIDITY.md")
     arguments = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as cache:

@@ -1,4 +1,4 @@
-"""Writing what a benchmark has measured into RESULTS.md: a section is replaced by the tables of the present run."""
+"""What benchmarks measure: figures against their bars, and how these are written into RESULTS.md and VALIDITY.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
+RESULTS = Path(__file__).with_name("RESULTS.md")  # speed and size, written whole by all.py
+VALIDITY = Path(__file__).with_name("VALIDITY.md")  # level, power and coverage, a section by each script
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def aims_table(aims: Sequence[Aim]) -> pd.DataFrame:
         bars = [f"at most {aim.at_most:g}"] if aim.at_most is not None else []
         bars += [f"at least {aim.at_least:g}"] if aim.at_least is not None else []
         unit = f" {aim.unit}".rstrip()
-        row = {"aim": aim.name, "bar": " and ".join(bars) + unit, "measured": f"{aim.measured:.3g}{unit}"}
+        row = {"aim": aim.name, "bar": " and ".join(bars) + unit, "measured": f"{shown_number(aim.measured)}{unit}"}
         rows.append(row | {"met": "yes" if aim.met else "no"})
     return pd.DataFrame(rows)
 
@@ -58,7 +59,24 @@ class Section:
         return "\n\n".join([self.title, self.text, *(table.to_string(index=False) for table in tables)])
 
 
-def record(title: str, text: str, tables: Sequence[pd.DataFrame], results: Path = RESULTS) -> None:
+def as_page(sections: Sequence[Section], machine: str, duration: Aim) -> str:
+    """RESULTS.md: all aims in one table, then each section with its own tables."""
+    aims = [aim for section in sections for aim in section.aims]
+    missed = [aim for aim in aims if not aim.met]
+    parts = [
+        "# Speed and size",
+        f"Written by `python benchmarks/all.py --data DATA` in {duration.measured:.0f} minutes (at most "
+        f"{duration.at_most:g}), on {machine}. DATA is the folder that holds the texts. Nothing here is typed by hand. "
+        f"{len(aims) - len(missed)} of {len(aims)} aims are met"
+        + (f"; missed: {'; '.join(aim.name for aim in missed)}." if missed else "."),
+    ]
+    for section in sections:
+        tables = [*section.tables, *([aims_table(section.aims)] if section.aims else [])]
+        parts += [f"## {section.title}", section.text, *map(_markdown, tables)]
+    return "\n\n".join(parts) + "\n"
+
+
+def record(title: str, text: str, tables: Sequence[pd.DataFrame], results: Path = VALIDITY) -> None:
     """Replace the section `## title`, or add it at the end: what was run, a text about it, and tables."""
     script, *arguments = sys.argv
     shown = ["DATA" if before == "--data" else argument for before, argument in zip(["", *arguments], arguments)]
@@ -75,5 +93,10 @@ def _markdown(table: pd.DataFrame) -> str:
     """A table in Markdown, numbers with three places."""
     rows = [list(map(str, table.columns)), ["---"] * len(table.columns)]
     for row in table.itertuples(index=False):
-        rows.append([f"{value:.3f}" if isinstance(value, float) else str(value) for value in row])
+        rows.append([shown_number(value) if isinstance(value, int | float) else str(value) for value in row])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def shown_number(value: float) -> str:
+    """A number with three digits, or more if it is whole or above a thousand."""
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1_000 else f"{value:.3g}"

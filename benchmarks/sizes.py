@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=[0.5, 0.25, 0.1])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dimensions", type=int, default=50)
-    parser.add_argument("--record", action="store_true", help="write the table into RESULTS.md")
+    parser.add_argument("--record", action="store_true", help="write the table into VALIDITY.md")
     arguments = parser.parse_args()
     found = []
     with tempfile.TemporaryDirectory() as cache:

@@ -13,13 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex.inference.permutations import (
-    ENOUGH_EXCEEDANCES,
-    FIRST_DRAWS,
-    Design,
-    Difference,
-    Permutations,
-)
+from laplex.inference.counting import ENOUGH_EXCEEDANCES, FIRST_DRAWS
+from laplex.inference.permutations import Design, Difference, Permutations
 from laplex.inference.score_test import formula_p, group_scores
 from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.testing import CHEAP_OPERATIONS, adjust_p

@@ -10,7 +10,7 @@ import pandas as pd
 
 import laplex as lx
 from laplex.model.rows import Rows
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 WORDS = ["war", "peace", "army", "tax", "bank", "gold", "canal", "東京"]
 ODD_WORDS = ["</script><script>alert(1)</script>", "東京", "مرحبا", 'it\'s "q"', "a.b[c]", "back\\"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
 import laplex as lx
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 
 def made(

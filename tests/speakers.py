@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import laplex as lx
 from laplex.model.rows import Rows
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 TOPICS = 6
 PLANTED = ("w6", "w7")  # change places in the speech of the party R, if asked for

@@ -11,7 +11,7 @@ from invented import made, normal, rotation
 
 import laplex as lx
 from laplex import baselines
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 10_000)

@@ -11,7 +11,7 @@ import pytest
 
 import laplex as lx
 from laplex.runtime.display import CARD_ROWS, card
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'

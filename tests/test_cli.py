@@ -15,7 +15,7 @@ import typer
 import laplex as lx
 from laplex.cli import app
 from laplex.reports.describing import describe_prior
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 QUESTIONS = ["neighbors", "similarity", "contrast", "distance", "drift", "regress", "trajectory", "project"]
 COMMANDS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import laplex as lx
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 PARTIES = Slices(("party",), (("D",), ("R",)), np.empty(0, np.int32))
 

@@ -8,7 +8,7 @@ from gensim.models import KeyedVectors
 
 import laplex as lx
 from laplex.evaluation.retrieval import analogies
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 SINGULAR = [f"s{i}" for i in range(12)]
 PLURAL = [f"p{i}" for i in range(12)]

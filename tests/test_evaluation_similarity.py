@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 import laplex as lx
 from laplex.evaluation.word_similarity import _weighted_spearman, bootstrap_spearman, similarity, spearman
 from laplex.model.vectors import Vectors
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 WORDS = [f"w{i}" for i in range(40)]
 

@@ -8,7 +8,7 @@ import pytest
 
 import laplex as lx
 from laplex.evaluation.retrieval import translation
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 ENGLISH = [f"e{i}" for i in range(200)]
 ITALIAN = [f"i{i}" for i in range(230)]

@@ -18,7 +18,7 @@ import laplex as lx
 from laplex.embeddings import from_gensim, load_word2vec
 from laplex.questions.export import escape_formulas
 from laplex.text import word2vec
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 WORDS = ["tax", "größe", "=1+1", '"', "a,b"]
 KEYS = (("D", "2000"), ("D", "2001"), ("R", "2001"))

@@ -31,7 +31,7 @@ from laplex.fitting.race import Results
 from laplex.runtime import storage
 from laplex.runtime.checkpoint import Checkpoint, Position
 from laplex.text import files, word2vec
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 from laplex.text.vocabulary import Vocabulary
 
 FUZZ = Path(__file__).parents[1] / "fuzz"

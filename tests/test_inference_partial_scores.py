@@ -10,10 +10,11 @@ from designs import COVARIANCE, SIZE, Loops, design_matrix, poisson_rates, shuff
 from scipy import stats
 
 from laplex.inference import partial_scores
+from laplex.inference.counting import CHUNK
 from laplex.inference.design import DesignUnits
 from laplex.inference.partial_scores import PartialScores, SharedScores, fit_rates
 from laplex.inference.partial_test import ColumnPermutations, PartialTest, WordColumnPermutations
-from laplex.inference.permutations import CHUNK, Difference, Permutations
+from laplex.inference.permutations import Difference, Permutations
 from laplex.inference.score_test import difference_effect, group_scores
 
 MATRIX = design_matrix()
@@ -175,9 +176,9 @@ def test_values_in_their_own_place_give_the_statistic_that_is_observed(most, tes
     permuted = draws_of(made, tested)
     assert permuted.question.residual is not None
     own = np.arange(70, dtype=np.int32)[:, None]
-    assert permuted._statistics(own)[0] == pytest.approx(permuted.observed, rel=1e-4)
-    drawn = next(permuted.question.draws(70, made.id, 0, 200))
-    assert (permuted._statistics(drawn) >= permuted.observed).sum() == permuted.exceedances(0, 200)
+    assert permuted.statistics(permuted.code(own))[0] == pytest.approx(permuted.observed, rel=1e-4)
+    drawn = permuted.question.draw(0, 70, made.id)[:, :200]
+    assert (permuted.statistics(permuted.code(drawn)) >= permuted.observed).sum() == permuted.exceedances(0, 200)
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -185,7 +186,7 @@ def test_statistics_of_permuted_values_are_those_of_a_plain_loop(most):
     """Values without what the other columns explain of them are exchanged; scores stay where they are."""
     made = table(2, MATRIX, clusters=40, most=most, fixed=["group"])
     permuted, loops = draws_of(made, (1,)), Loops(made, MATRIX, (1,))
-    drawn = next(permuted.question.draws(40, made.id, 0, 5))
+    drawn = permuted.question.draw(0, 40, made.id)[:, :5]
     others = [0, 2, 3, 4]
     text, means, value = np.zeros(40), np.zeros((40, 5)), np.zeros(40)
     for i, c in enumerate(made.cluster):
@@ -202,7 +203,7 @@ def test_statistics_of_permuted_values_are_those_of_a_plain_loop(most):
     explained = z @ np.linalg.lstsq(root[:, None] * z, root * value, rcond=None)[0]
     slopes = np.linalg.solve(loops.gram[np.ix_(others, others)], sum(loops.moments)[others])
     metric = np.linalg.inv(COVARIANCE + np.trace(COVARIANCE) / SIZE * np.eye(SIZE))
-    for column, seen in zip(drawn.T, permuted._statistics(drawn)):
+    for column, seen in zip(drawn.T, permuted.statistics(permuted.code(drawn))):
         x = explained + (value - explained)[column]
         u, information, cross = np.zeros(SIZE), 0.0, np.zeros(4)
         for c in range(40):
@@ -218,7 +219,7 @@ def test_values_stay_within_the_levels_of_other_factors():
     level = np.array([0, 1, 2])[np.arange(60) % 3]
     same, few = (level[made.cluster], (3, 4)), (np.arange(60)[made.cluster] // 5, (3, 4))
     within = ColumnPermutations.of(design_units(made, levels=[same]), (1,), True, [1])
-    drawn = within._chunk(0, 60, 0)
+    drawn = within.draw(0, 60, 0)
     np.testing.assert_array_equal(np.unique(within.stratum, return_inverse=True)[1], level)
     assert (level[drawn] == level[:, None]).all()
     assert (np.sort(drawn, axis=0) == np.arange(60)[:, None]).all()
@@ -234,16 +235,16 @@ def test_signs_are_flipped_where_values_vary_within_clusters():
     made = table(4, MATRIX, most=4)
     permuted = draws_of(made, (1,))
     assert permuted.question.residual is None
-    drawn = next(permuted.question.draws(len(permuted.pieces), made.id, 0, 1000))
+    drawn = permuted.question.draw(0, len(permuted.pieces), made.id)
     assert set(np.unique(drawn)) == {-1, 1}
     np.testing.assert_allclose(
-        permuted._statistics(drawn), ((drawn.T @ permuted.pieces.astype(float)) ** 2).sum(1), rtol=1e-4
+        permuted.statistics(permuted.code(drawn)), ((drawn.T @ permuted.pieces.astype(float)) ** 2).sum(1), rtol=1e-4
     )
     nested = table(4, MATRIX, most=4, fixed=["group"])
     assert draws_of(nested, (1,), nested=False).question.residual is None
     question = draws_of(nested, (1,)).question
-    assert question._chunk(0, 60, 0).max() == 59  # clusters, which the signs of the same question are not
-    assert set(np.unique(question.flips._chunk(0, 60, 0))) == {-1, 1}
+    assert question.draw(0, 60, 0).max() == 59  # clusters, which the signs of the same question are not
+    assert set(np.unique(question.flips.draw(0, 60, 0))) == {-1, 1}
 
 
 @pytest.mark.parametrize("most", [1, 4])

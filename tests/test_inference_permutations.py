@@ -9,10 +9,16 @@ import pytest
 from clusters import COVARIANCE, SIZE, counted, formula, rejected, scores, seeds, table
 from scipy import stats
 
-from laplex.inference.permutations import CHUNK, Difference, Permutations, Residuals, Trend
+from laplex.inference.counting import CHUNK
+from laplex.inference.permutations import Difference, Permutations, Residuals, Trend
 from laplex.inference.scores import ScoreTable
 
 X = np.array([-0.5, -0.2, 0.5])
+
+
+def under(design, labels, residuals):
+    """The statistics under labels (rows, draws)."""
+    return design.statistics(design.code(labels), residuals)
 
 
 def test_groups_with_other_topics_do_not_differ_in_how_they_use_a_word():
@@ -44,7 +50,7 @@ def test_the_statistic_is_the_score_between_groups():
          for side in (made.label == 0, made.label == 1)]  # fmt: skip
     step = (1 - f) * u[0] - f * u[1]
     expected = step @ metric @ step / (f * (1 - f))
-    assert Difference(2).statistics(made.label[:, None], rows.values())[0] == pytest.approx(expected, rel=0.02)
+    assert under(Difference(2), made.label[:, None], rows.values())[0] == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("design", [Difference(3), Trend(X)])
@@ -52,7 +58,7 @@ def test_statistics_of_labellings_are_those_of_a_plain_loop(design):
     found = scores(table(np.random.default_rng(1), tilt=(0.2, 0.0, -0.2), more=(1.0, 3.0, 2.0)))
     rows = found.residuals()
     labellings = np.random.default_rng(2).permuted(np.tile(found.label[:, None], (1, 20)), axis=0)
-    seen = design.statistics(labellings, rows.values())
+    seen = under(design, labellings, rows.values())
     for labels, value in zip(labellings.T, seen):
         f = np.bincount(labels, rows.tau) / rows.tau.sum()
         sums = np.array([rows.residual[labels == group].sum(0) for group in range(3)])
@@ -63,7 +69,7 @@ def test_statistics_of_labellings_are_those_of_a_plain_loop(design):
         assert value == pytest.approx(expected, rel=1e-4)
     # the contributions, whose signs are flipped, have the same statistic as sum
     y = rows.contributions(design)
-    own = design.statistics(rows.label[:, None], rows.values())[0]
+    own = under(design, rows.label[:, None], rows.values())[0]
     assert (y.sum(0) ** 2).sum() == pytest.approx(own, rel=1e-4)
 
 
@@ -74,9 +80,9 @@ def test_a_group_that_lacks_the_word_under_some_labels_adds_nothing():
     rows = scores(made).residuals()
     labels = np.where(has, 0, made.label)
     mine = rows.residual[labels == 0].sum(0)
-    seen = Difference(2).statistics(labels[:, None], rows.values())
+    seen = under(Difference(2), labels[:, None], rows.values())
     assert seen[0] == pytest.approx(mine @ mine, rel=1e-4)
-    assert Trend(np.array([-0.5, 0.5])).statistics(labels[:, None], rows.values())[0] == 0.0
+    assert under(Trend(np.array([-0.5, 0.5])), labels[:, None], rows.values())[0] == 0.0
     assert 0 < counted(made, 999) <= 1
 
 
@@ -138,13 +144,13 @@ def test_p_is_a_count_of_the_draws(way):
     permutations = ways(rows)[way]
     values = rows.by_piece() if way == 1 else rows.values()
     size = len(values)
-    drawn = np.concatenate([permutations._chunk(chunk, size, 7) for chunk in range(3)], axis=1)[:, :2_600]
+    drawn = np.concatenate([permutations.draw(chunk, size, 7) for chunk in range(3)], axis=1)[:, :2_600]
     assert drawn.shape == (size, 2_600)
     if way == 2:
         statistics = ((drawn.T.astype(float) @ rows.contributions(design)) ** 2).sum(1)
     else:
-        statistics = design.statistics(drawn, values)
-    observed = design.statistics(rows.label[:, None], rows.values())[0]
+        statistics = under(design, drawn, values)
+    observed = under(design, rows.label[:, None], rows.values())[0]
     expected = int((statistics >= observed).sum())
     assert 5 < expected < 2_500
     assert permutations.of_word(rows, design, 7).exceedances(0, 2_600) == expected
@@ -155,18 +161,18 @@ def test_p_is_a_count_of_the_draws(way):
 
 def test_labels_are_exchanged_and_signs_are_even():
     rows = scores(table(np.random.default_rng(5), tilt=(0.0, 0.0, 0.0))).residuals()
-    exact, pieces, signs = (one._chunk(0, 90, 3) for one in ways(rows))
+    exact, pieces, signs = (one.draw(0, 90, 3) for one in ways(rows))
     for drawn in (exact, pieces):
         assert (np.sort(drawn, axis=0) == np.sort(rows.label)[:, None]).all()
         assert len(np.unique(drawn, axis=1).T) == CHUNK
         np.testing.assert_allclose([(drawn == label).mean(1) for label in range(3)], 1 / 3, atol=0.06)
-    few = ways(rows)[1]._chunk(0, 31, 3)  # pieces are fewer than units, with the same shares of labels
+    few = ways(rows)[1].draw(0, 31, 3)  # pieces are fewer than units, with the same shares of labels
     assert {tuple(column) for column in np.sort(few, axis=0).T} == {(0,) * 11 + (1,) * 10 + (2,) * 10}
     assert set(np.unique(signs)) == {-1, 1}
     assert abs(signs.mean()) < 0.02
     for one, drawn in zip(ways(rows), (exact, pieces, signs)):
-        np.testing.assert_array_equal(one._chunk(0, 90, 3), drawn)
-        assert not np.array_equal(one._chunk(1, 90, 3), drawn)
+        np.testing.assert_array_equal(one.draw(0, 90, 3), drawn)
+        assert not np.array_equal(one.draw(1, 90, 3), drawn)
 
 
 def test_pieces_of_rows_have_the_level_of_single_rows():
@@ -200,7 +206,7 @@ def test_labellings_equal_but_for_rounding_count():
     exact = [
         sum(((of.residual[side == group].sum(0)) ** 2).sum() / 0.5 for group in (0, 1)) for side in balanced.T
     ]  # fmt: skip
-    own = Difference(2).statistics(of.label[:, None], of.values())[0]
+    own = under(Difference(2), of.label[:, None], of.values())[0]
     share = np.mean(np.array(exact) >= own * (1 - 1e-4))
     p = (Permutations(of.label, True, True, [1]).of_word(of, Difference(2), 0).exceedances(0, 50_000) + 1) / 50_001
     assert p == pytest.approx(share, abs=0.01)

@@ -14,7 +14,7 @@ from laplex.inference.associations import effect_size
 from laplex.inference.contexts import pooled
 from laplex.inference.cosine_intervals import CosineIntervals, Interval, sliced
 from laplex.inference.units import Options
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 

@@ -14,7 +14,7 @@ import laplex as lx
 from laplex.inference.cosine_intervals import CosineIntervals, Interval, sliced
 from laplex.inference.jackknife import Estimate
 from laplex.inference.units import Options
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 

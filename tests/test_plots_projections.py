@@ -12,7 +12,7 @@ from charts import PERIODS, WORDS, data, gaps, layers, some_vectors, svg, texts
 
 import laplex as lx
 from laplex import plots
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 
 def by_covariance(vectors):

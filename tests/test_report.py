@@ -18,7 +18,7 @@ from laplex.reports import choosing, describing
 from laplex.reports.findings import FindingSections, passage, sentence
 from laplex.reports.parts import Drawings, inline_svg
 from laplex.reports.writing import Report, report
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'

@@ -16,7 +16,7 @@ from laplex.cli import main
 from laplex.fitting.stability import _SavedPrior, agreement, by_frequency, refitted, stability
 from laplex.model.objective import log_prior
 from laplex.model.priors.lexical import Anchor
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 FAST = {"min_count": 1, "epochs": 2, "threads": 1, "quiet": True}
 

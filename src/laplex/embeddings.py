@@ -20,15 +20,16 @@ from laplex.model.absent import AbsentVectors, SliceCovariance
 from laplex.model.graph import Graph
 from laplex.model.rows import Rows
 from laplex.model.stored import KIND, checked, stored_vectors, within
-from laplex.questions.answers import StoredTest, provided
+from laplex.questions.answers import StoredTest
 from laplex.questions.change import Changes
 from laplex.questions.contrast import Contrasts
 from laplex.questions.export import Exports
 from laplex.questions.similarity import Similarities
 from laplex.runtime import storage
 from laplex.runtime.display import card
+from laplex.runtime.lazy import provided
 from laplex.text import word2vec
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 from laplex.text.vocabulary import Vocabulary, pack_phrases
 
 EDGE_ARRAYS = {"first": "i", "second": "i", "weight": "f", "sign": "i", "directed": "b"}  # with their kinds of dtype
@@ -205,6 +206,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         settings = {
             "languages": self.languages,
             "columns": list(slices.columns),
+            "latent": self.graph.latent,
             "slices": [list(key) for key in slices.keys],
             "fit": {"versions": storage.versions()} | self.settings,
             "tests": [{"asked": asked, "facts": test.facts} for asked, test in self.tests.items()],
@@ -300,7 +302,8 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         precision = arrays.get("precision")
         if precision is not None:
             checked(precision, "f", theta.shape[:1])
-        graph, covariance = _graph(arrays, len(theta)), _slice_covariance(arrays, rows)
+        graph = _graph(arrays, len(theta), settings.get("latent", 0))
+        covariance = _slice_covariance(arrays, rows)
         history = settings["history"]
         columns = {name for record in history for name in record}
         if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
@@ -341,14 +344,16 @@ def _tests(settings: Any, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Store
     return tests
 
 
-def _graph(arrays: dict[str, NDArray[Any]], nodes: int) -> Graph:
+def _graph(arrays: dict[str, NDArray[Any]], nodes: int, latent: Any) -> Graph:
     edges = arrays["graph/first"].shape[:1]
     parts = {name: checked(arrays[f"graph/{name}"], kind, edges) for name, kind in EDGE_ARRAYS.items()}
     targets = arrays["graph/targets"]
     if targets.ndim != 2:
         raise ValueError("its fixed vectors")
     diagonal = checked(arrays["graph/diagonal"], "f", (nodes,))
-    return Graph(**parts, diagonal=diagonal, targets=targets)  # type: ignore[arg-type]
+    if not isinstance(latent, int) or not 0 <= latent <= nodes:
+        raise ValueError("the number of its latent vectors")
+    return Graph(**parts, diagonal=diagonal, targets=targets, latent=latent)  # type: ignore[arg-type]
 
 
 def _slice_covariance(arrays: dict[str, NDArray[Any]], rows: Rows) -> SliceCovariance | None:

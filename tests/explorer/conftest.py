@@ -17,7 +17,7 @@ import laplex as lx
 pytest.importorskip("streamlit", reason="the explorer is an extra")
 
 from laplex.explorer.launching import Explorer, explore
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from laplex.explorer.showing import csv, dark_colors, escape_markdown
 from laplex.explorer.views.word import count_frame
 from laplex.questions.similarity import translate
 from laplex.reports.findings import sentence
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 WORDS = ["tax", "war", "school", "army", "money", "child", "health", "debt", "navy", "nurse", "treaty", "wage"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import laplex as lx
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 PARTIES, YEARS = ("D", "R"), ("2000", "2001", "2003")
 

@@ -1,20 +1,18 @@
 """Baselines: mappings between languages, retrofitting, a model for each slice, and embedding regression.
 
 Mappings, retrofitting and models by slice give Embeddings, so that every question and evaluation works on the result;
-embedding regression gives a table. Its module, and Numba with it, is imported when it is first used.
+embedding regression gives a table.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from laplex.baselines.postprocessing import linear_mapping, only, orthogonal_mapping, retrofit
-from laplex.baselines.separation import compass, independent
-from laplex.fitting.rotation import align
+from laplex.runtime import lazy
 
 if TYPE_CHECKING:
+    from laplex.baselines.postprocessing import linear_mapping, only, orthogonal_mapping, retrofit
     from laplex.baselines.regression import embedding_regression
+    from laplex.baselines.separation import compass, independent
+    from laplex.fitting.rotation import align
 
 __all__ = [
     "align",
@@ -27,8 +25,12 @@ __all__ = [
     "retrofit",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "embedding_regression":
-        return import_module(f"{__name__}.regression").embedding_regression
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy.attributes(
+    __name__,
+    {
+        "laplex.baselines.postprocessing": ["linear_mapping", "only", "orthogonal_mapping", "retrofit"],
+        "laplex.baselines.regression": ["embedding_regression"],
+        "laplex.baselines.separation": ["compass", "independent"],
+        "laplex.fitting.rotation": ["align"],
+    },
+)

@@ -36,7 +36,7 @@ from laplex.baselines.a_la_carte import ContextEmbeddings, WordOccurrences
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, quote
 from laplex.fitting.provenance import tokens_of
-from laplex.inference.permutations import ROUNDING
+from laplex.inference.counting import ROUNDING
 from laplex.inference.statistics import thread_pool
 from laplex.inference.units import DOCUMENTS, Floats, Ints
 from laplex.runtime.display import bar

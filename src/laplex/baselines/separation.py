@@ -31,7 +31,8 @@ from laplex.model.priors.prior import Prior
 from laplex.runtime import storage
 from laplex.runtime.display import say
 from laplex.text.corpus import Corpus
-from laplex.text.tokens import Slices, Tokens
+from laplex.text.slices import Slices
+from laplex.text.tokens import Tokens
 
 COMPASS_STRENGTH = 1e6  # of the Anchor that holds the contexts: the text has no weight beside it
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection
 from inspect import Signature, signature
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -20,9 +19,11 @@ from typer import Option
 
 import laplex as lx
 from laplex.errors import LaplexError
-from laplex.fitting.provenance import record_command
-from laplex.questions.export import escape_formulas
 from laplex.runtime import atomic
+from laplex.runtime.program import record_command
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Csv = Annotated[Path | None, Option("--csv", help="Also write the table to this CSV file.")]
 Plot = Annotated[Path | None, Option("--plot", help="Also draw a chart: a .pdf, .svg, .png or .html file.")]
@@ -150,6 +151,8 @@ def show_frame(frame: pd.DataFrame, *, wrapped: Collection[str] | None = None, *
 
     `wrapped` are the columns whose cells may have several lines, all by default, and `look` is that of Rich's Table.
     """
+    import pandas as pd
+
     table = Table(**look)
     for name, column in frame.items():
         justify: Literal["left", "right"] = "right" if pd.api.types.is_numeric_dtype(column) else "left"
@@ -161,6 +164,8 @@ def show_frame(frame: pd.DataFrame, *, wrapped: Collection[str] | None = None, *
 
 
 def _cell(value: Any) -> str:
+    import pandas as pd
+
     if value is pd.NA or (isinstance(value, float) and pd.isna(value)):
         return ""
     if isinstance(value, float):
@@ -179,6 +184,8 @@ def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Calla
 
 def with_interval_beside(frame: pd.DataFrame) -> pd.DataFrame:
     """A table with the interval in the column of the estimate and p as text, without columns that are empty."""
+    import pandas as pd
+
     pairs = zip(frame["estimate"], frame["lower"], frame["upper"])
     sizes = ["" if pd.isna(size) else f"{size:.2f} ({one:.2f} to {two:.2f})" for size, one, two in pairs]
     shown = frame.assign(estimate=sizes).drop(columns=["lower", "upper"])
@@ -192,6 +199,8 @@ def with_interval_beside(frame: pd.DataFrame) -> pd.DataFrame:
 
 def p_values(frame: pd.DataFrame) -> list[str]:
     """p-values as text; the smallest that the permutations allow as "< 0.001"."""
+    import pandas as pd
+
     texts = []
     for p, draws in zip(frame["p"], frame["permutations"] if "permutations" in frame else [0] * len(frame)):
         floor = 1 / (draws + 1) if draws else 0.0
@@ -201,5 +210,7 @@ def p_values(frame: pd.DataFrame) -> list[str]:
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table atomically, with an apostrophe before words that a spreadsheet would run as a formula."""
+    from laplex.questions.export import escape_formulas
+
     with atomic.replacing(path) as file:
         file.write(escape_formulas(frame).to_csv(index=False).encode())

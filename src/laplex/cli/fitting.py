@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -22,15 +22,12 @@ from laplex.cli.corpora import (
     Tokenizer,
     Unit,
     phrases_of,
-    show_summary,
 )
 from laplex.cli.options import SavedModel
 from laplex.errors import InputError
-from laplex.fitting.estimation import DivergedError
-from laplex.fitting.grid import Values
-from laplex.model import likelihoods
-from laplex.runtime.distributed import communicator
-from laplex.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from laplex.fitting.grid import Values
 
 TranslationsStrength = Annotated[
     float,
@@ -104,9 +101,7 @@ def model_and_tokens(
         float | None,
         Option(help="The strength of the prior that vectors are short. Default: by the size of the text, 10 to 30."),
     ] = None,
-    likelihood: Annotated[
-        str, Option(help=f"How a word depends on the words around it: {' or '.join(likelihoods.Likelihood.names())}.")
-    ] = "cbow",
+    likelihood: Annotated[str, Option(help="How a word depends on the words around it: cbow or sgns.")] = "cbow",
     dimensions: Annotated[int, Option(help="The number of dimensions of a vector.")] = 100,
     window: Annotated[int, Option(help="The number of words on each side that form the context of a word.")] = 5,
     negatives: Annotated[int, Option(help="The number of negative samples for each occurrence of a word.")] = 5,
@@ -128,8 +123,11 @@ def model_and_tokens(
     number: list[str] | None = None,
     absent: Literal["kept", "filled"] = "kept",
     quiet: bool = False,
-) -> tuple[lx.Model, Tokens]:
-    """The model and the tokens that the options of `laplex fit` and `laplex tune` describe."""
+) -> Any:
+    """The model and the tokens that the options of `laplex fit` and `laplex tune` describe.
+
+    Their classes are not in the signature, since that is evaluated for every help, which needs nothing else of them.
+    """
     options = locals()
     groups = dict.fromkeys(group or [])
     prior: lx.Prior = lx.Ridge(ridge)
@@ -153,7 +151,7 @@ def model_and_tokens(
         corpus = corpus.periods(time, every=every)
     for name, count_or_edges in numbers.items():
         corpus = corpus.bins(name, count_or_edges, quiet=quiet)
-    return model, Tokens.of(
+    return model, lx.Tokens.of(
         corpus, min_count=min_count, max_words=max_words, keep=keep or (), originals=originals, quiet=quiet
     )
 
@@ -222,6 +220,9 @@ def fit(
 
     Several processes, on one machine or many, can fit one model: torchrun --nproc-per-node 4 -m laplex fit ...
     """
+    from laplex.fitting.estimation import DivergedError
+    from laplex.runtime.distributed import communicator
+
     options = locals()
     is_first_rank = communicator().rank == 0
     quiet = quiet or not is_first_rank
@@ -377,6 +378,8 @@ def demo(
 
     Presidents are the sampled units: a change counts if it would be found with other presidents as well.
     """
+    from laplex.cli.describing import show_summary
+
     corpus = lx.demo().periods("year", every="40y", start=1781)
     show_summary(corpus.summary(quiet=quiet))
     model = lx.Model(vary=["period"], prior=lx.Ridge() + lx.Chain("period", 100.0))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 from typer import Argument, Option
 
 import laplex as lx
 from laplex.cli.app import Csv, Plot, command, show, show_frame, write_csv
-from laplex.cli.findings import answer_findings
 from laplex.cli.options import (
     Column,
     Given,
@@ -26,6 +24,9 @@ from laplex.cli.options import (
     split_options,
 )
 from laplex.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @command("laplex contrast speeches.laplex party --unit speaker", column_options=True, shared=inference_options)
@@ -47,6 +48,8 @@ def contrast(
     **shared: Any,
 ) -> None:
     """Show the words that are used differently at the values of a column: how much, how surely, and with what words."""
+    from laplex.cli.findings import answer_findings
+
     inference = lx.load(model).inference(**inference_options(**shared))
     comparison = {"values": value, "against": against, "given": given}
     frame = inference.contrast(column, word, **comparison, at=only_columns(slice), test=test)
@@ -71,6 +74,8 @@ def distance(
     **shared: Any,
 ) -> None:
     """Show how different words are between the values of a column, also through time."""
+    from laplex.cli.findings import answer_findings
+
     chosen, at = split_options(words)
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.distance(chosen, across, along, given=given, at=at, test=test)
@@ -92,6 +97,8 @@ def drift(
     **shared: Any,
 ) -> None:
     """Show the words whose use changes along an ordered column: how far, how surely, and from what to what."""
+    from laplex.cli.findings import answer_findings
+
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.drift(column, word, given=given, at=only_columns(slice), test=test)
     answer_findings(frame, top, csv, plot, lx.plots.bars)
@@ -123,6 +130,8 @@ def regress(
     The text is restricted by --COLUMN VALUE, which may be repeated: --party D --party R. The chart shows all words by
     size and evidence, or with --word the coefficients of these words.
     """
+    from laplex.cli.findings import answer_findings
+
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.regress(formula, word, terms=term, at=only_columns(slice))
     draw = lx.plots.coefficients if word else lx.plots.volcano

@@ -6,9 +6,8 @@ Commands that test how words differ are in `inference.py`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 from typer import Argument, Option
 
 import laplex as lx
@@ -30,7 +29,9 @@ from laplex.cli.options import (
 )
 from laplex.errors import InputError
 from laplex.explorer.launching import PORT
-from laplex.fitting.stability import refitted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ToLanguage = Annotated[str | None, Option(help="Search in this language, for translations.")]
 
@@ -166,6 +167,8 @@ def stability(
     quiet: Quiet = False,
 ) -> None:
     """Show which nearest neighbors recur in another fit: by word frequency, and for the least stable words."""
+    from laplex.fitting.stability import refitted
+
     folders, where = split_options(models)
     fits = [lx.load(folder) for folder in folders]
     if refits < 0 or (refits and len(fits) != 1) or (not refits and len(fits) < 2):
@@ -207,6 +210,8 @@ def evaluate(
 
     With several languages, --language is that of the words, and --to-language that of their translations.
     """
+    import pandas as pd
+
     folders, where = split_options(models)
     loaded = {Path(folder).name: lx.load(folder) for folder in folders}
     if len(loaded) < len(folders):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.engines import kernels
-from laplex.engines.sampling import AliasTables, TokenArrays, Total, Visits, count_visits, cut
+from laplex.engines.sampling import LATENT_VISITS, AliasTables, TokenArrays, Total, Visits, count_visits, cut
 from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_zeros, edge_ends
 from laplex.model.problem import Problem
 
@@ -53,18 +53,23 @@ class Cpu(Engine):
         self._block = block + (-2 * problem.window % 8 if joins_windows else 0)  # dense products are of 8 rows each
         self._negatives_per_block = negatives_per_block
         self.visits = count_visits(problem, self._block, negatives_per_block, total)
-        self._row_state = aligned_zeros(len(state.memory), 4)
+        self._row_state = aligned_zeros(-(-len(state.memory) // 16384) * 16384, 4)
+        self._state_rows = kernels.state_row.py_func(np.arange(len(state.memory)))  # type: ignore[no-untyped-call]
         parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
-        edges = _divide_prior(problem, self.visits, self._row_state)
+        edges = _divide_prior(problem, self.visits, self._row_state, self._state_rows)
         lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)
         text = TokenArrays.of(problem)
         self._arguments: tuple[object, ...] = lanes, text, AliasTables.of(problem), parameters, edges
+        self._latent = _latent_with_prior(problem, edges)
         self._segments = text.segments
         self._pieces = cut(self._segments.offsets, min(piece or PIECE, PIECE))
         self.pieces = len(self._pieces)
 
     def compile(self) -> None:
         self._run_kernel((0, 0), 0.1, 1, self._scratch(), np.zeros(3))
+        if len(self._latent):
+            lanes, _, _, parameters, edges, *_ = self._arguments
+            kernels.visit(lanes, parameters, edges, 0, 0, 0.1)
 
     def run(
         self, epoch: Epoch, report: Report, begin: int = 0, seconds: float = math.inf, end: int | None = None
@@ -74,7 +79,9 @@ class Cpu(Engine):
         next_piece = begin
         lock, stop = threading.Lock(), threading.Event()
         started = time.monotonic()
-        self._row_state[:, kernels.ACCUMULATOR] = self.state.accumulator
+        if begin == 0 and end != 0:
+            self.state.pool_accumulators(self.problem.graph, self.visits.share)
+        self._row_state[self._state_rows, kernels.ACCUMULATOR] = self.state.accumulator
 
         def work() -> Floats:
             nonlocal next_piece
@@ -87,6 +94,7 @@ class Cpu(Engine):
                         number, next_piece = next_piece, next_piece + 1
                     rate, seed = epoch.rate_at(number / self.pieces), epoch.seed_of(number)
                     self._run_kernel(self._pieces[order[number]].tolist(), rate, seed, kept, totals)
+                    self._visit_latent(number, rate)
             except BaseException:
                 stop.set()
                 raise
@@ -102,8 +110,20 @@ class Cpu(Engine):
             finally:
                 stop.set()
                 wait(threads)
-                self.state.accumulator[:] = self._row_state[:, kernels.ACCUMULATOR]
+                self.state.accumulator[:] = self._row_state[self._state_rows, kernels.ACCUMULATOR]
         return next_piece, np.sum([thread.result() for thread in threads], axis=0)
+
+    def _visit_latent(self, piece: int, rate: float) -> None:
+        """Visit the latent rows that are due after a piece: each LATENT_VISITS times an epoch, in turn."""
+        if not len(self._latent):
+            return
+        lanes, _, _, parameters, edges, *_ = self._arguments
+        first, last = (LATENT_VISITS * len(self._latent) * number // self.pieces for number in (piece, piece + 1))
+        while first < last:
+            begin = first % len(self._latent)
+            end = min(begin + last - first, len(self._latent))
+            kernels.visit(lanes, parameters, edges, self._latent.start + begin, self._latent.start + end, rate)
+            first += end - begin
 
     def _scratch(self) -> NDArray[np.int32]:
         """Memory for the tokens of the longest segment and those around it."""
@@ -119,21 +139,36 @@ class Cpu(Engine):
         self._kernel(*self._arguments, settings, *segments, kept, totals)
 
 
-def _divide_prior(problem: Problem, visits: Visits, row_state: NDArray[np.float32]) -> kernels.EdgeArrays:
-    """Divide the prior into what each visit of a row gets of it, for its ridge in `row_state`.
+def _latent_with_prior(problem: Problem, edges: kernels.EdgeArrays) -> range:
+    """The latent rows, if any of them has a part of the prior that is not applied from the rows which it joins."""
+    graph = problem.graph
+    applied = edges.start[-1] > edges.start[graph.own] or graph.diagonal[graph.own :].any()
+    return range(graph.own, len(graph)) if applied else range(0)
+
+
+def _divide_prior(
+    problem: Problem, visits: Visits, row_state: NDArray[np.float32], state_rows: NDArray[np.uint64]
+) -> kernels.EdgeArrays:
+    """Divide the prior into what each visit of a row gets of it, for its ridge in `row_state`, at its `state_rows`.
 
     A row takes its prior with probability q = min(1, PRIOR_VISITS/visits) when it is visited. An undirected edge is
     met from both ends, so a visit carries a/(visits_i + visits_j)/q; a directed one from its first end only. A row
-    that is hardly ever read is visited where it is sampled as a negative.
+    that is hardly ever read is visited where it is sampled as a negative. An edge to a latent row is met from its first
+    end alone, since a mean has as many edges as there are slices.
     """
     graph, rows = problem.graph, len(problem.graph)
     count, by_draws = visits.count, visits.by_draws
     chance = np.minimum(1.0, PRIOR_VISITS / np.maximum(count, 1e-12)) * (count > 0)
-    row_state[:rows, kernels.CHANCE] = chance * ~by_draws
-    row_state[:rows, kernels.NEGATIVE_CHANCE] = chance * by_draws
-    row_state[:rows, kernels.RIDGE] = np.divide(graph.diagonal, count * chance, out=np.zeros(rows), where=count > 0)
+    chance[graph.own :] = 1.0
+    ridge = np.divide(graph.diagonal, count * chance, out=np.zeros(rows), where=count > 0)
+    row_state[state_rows[:rows], kernels.CHANCE] = chance * ~by_draws
+    row_state[state_rows[:rows], kernels.NEGATIVE_CHANCE] = chance * by_draws
+    row_state[state_rows[:rows], kernels.RIDGE] = ridge
     one, two, weight, mutual = edge_ends(graph)
-    meetings = count[one] + np.where(mutual, np.append(count, np.zeros(len(graph.targets)))[two], 0.0)
+    from_mean = mutual & np.append(np.zeros(graph.edges, np.bool_), graph.to_latent()[mutual[: graph.edges]])
+    one, two, weight, mutual = (ends[~from_mean] for ends in (one, two, weight, mutual))
+    both = mutual & ((two < graph.own) | (two >= rows))
+    meetings = count[one] + np.where(both, np.append(count, np.zeros(len(graph.targets)))[two], 0.0)
     applied = np.maximum(meetings * chance[one], 1e-300)
     order = np.argsort(one, kind="stable")
     return kernels.EdgeArrays(

@@ -44,7 +44,7 @@ class Parameters(NamedTuple):
 
     slot: NDArray[np.int32]  # row → parameter: tied rows share one
     theta: NDArray[np.float32]  # (P, W)
-    row_state: NDArray[np.float32]  # (P, 4), the next four side by side in memory
+    row_state: NDArray[np.float32]  # (P, 4), the next four side by side in memory, at `state_row` of a parameter
 
 
 ACCUMULATOR = 0  # of Adagrad, the running sum of mean squared gradients
@@ -74,9 +74,18 @@ class PassSettings(NamedTuple):
     seed: int
 
 
+@fast
+def state_row(index):
+    """Where in `row_state` a parameter has its numbers, four parameters to a cache line, 4,096 apart from each other.
+
+    Rows are sorted by frequency: neighbors would share a line for which threads then wait in turn.
+    """
+    return np.uint64((index & -16384) | ((index & 4095) << 2) | ((index >> 12) & 3))
+
+
 @intrinsic
 def _prefetch(context, lanes, array, row):
-    """Load a row of a 2-d array into the cache before it is needed, one cache line for each of `lanes`."""
+    """Load a row of a 2-d array that will be changed into the cache before it is needed, a line for each of `lanes`."""
 
     def build(ctx, builder, signature, args):
         values = ctx.make_array(signature.args[1])(ctx, builder, args[1])
@@ -85,11 +94,13 @@ def _prefetch(context, lanes, array, row):
         call = builder.module.declare_intrinsic(
             "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         )
-        to_read_soon = [ir.Constant(word, value) for value in (0, 2, 1)]  # into the second cache: the first is full
+        # to be written, so that a line that another core has changed comes once, not again for the writing; and into
+        # the second cache, since the first is full
+        to_write_soon = [ir.Constant(word, value) for value in (1, 2, 1)]
         data = builder.bitcast(values.data, byte)
         for line in range(lanes.count):
             offset = builder.add(start, ctx.get_constant(types.intp, 64 * line))
-            builder.call(call, [builder.gep(data, [offset]), *to_read_soon])
+            builder.call(call, [builder.gep(data, [offset]), *to_write_soon])
         return ctx.get_dummy_value()
 
     return types.void(lanes, array, types.intp), build
@@ -134,6 +145,19 @@ def logistic(scores, bits, count):
         scores[i] = _C0 + x * (_C1 + x * (_C2 + x * (_C3 + x * _C4)))
     for i in range(count):
         scores[i] = F(1.0) / (F(1.0) + scores[i] * scale[i])
+
+
+@fast
+def _sum_of_logs(chances, first, last, complement):
+    """Σ log p, or Σ log (1 − p), of chances at least 1e-30: one logarithm, which costs the most, for eight of them."""
+    total = 0.0
+    for start in range(first, last, 8):
+        product = 1.0
+        for i in range(start, min(start + 8, last)):
+            chance = F(1.0) - chances[i] if complement else chances[i]
+            product *= np.float64(max(chance, F(1e-30)))
+        total += np.log(product)
+    return total
 
 
 @fast
@@ -185,8 +209,8 @@ def _step(lanes, theta, row_state, index, gradients, place, rate, inverse_dimens
     square = F(0.0)
     for d in range(width):
         square += gradients[place, d] * gradients[place, d]
-    total = row_state[index, ACCUMULATOR] + square * inverse_dimensions
-    row_state[index, ACCUMULATOR] = total
+    total = row_state[state_row(index), ACCUMULATOR] + square * inverse_dimensions
+    row_state[state_row(index), ACCUMULATOR] = total
     step = rate / np.sqrt(total)
     for d in range(width):
         theta[index, d] += step * gradients[place, d]
@@ -210,22 +234,30 @@ def _apply_prior(lanes, theta, row_state, edges, index, rate):
     start, other, weights, mutual = edges
     for e in range(start[index], start[index + 1]):
         _prefetch(lanes, theta, other[e])
-        _prefetch(_ONE_LANE, row_state, other[e])
-    eta = rate / np.sqrt(row_state[index, ACCUMULATOR])
-    shrink = F(1.0) / (F(1.0) + eta * row_state[index, RIDGE])
+        _prefetch(_ONE_LANE, row_state, state_row(other[e]))
+    eta = rate / np.sqrt(row_state[state_row(index), ACCUMULATOR])
+    shrink = F(1.0) / (F(1.0) + eta * row_state[state_row(index), RIDGE])
     for d in range(width):
         theta[index, d] *= shrink
     for e in range(start[index], start[index + 1]):
         o = other[e]
         sign = F(1.0) if weights[e] >= F(0.0) else F(-1.0)
         s = weights[e] * sign
-        eta_other = rate / np.sqrt(row_state[o, ACCUMULATOR]) if mutual[e] else F(0.0)
+        eta_other = rate / np.sqrt(row_state[state_row(o), ACCUMULATOR]) if mutual[e] else F(0.0)
         mu = s / (F(1.0) + s * (eta + eta_other))
         move, move_other = mu * eta, mu * eta_other * sign
         for d in range(width):
             t = theta[index, d] - sign * theta[o, d]
             theta[index, d] -= move * t
             theta[o, d] += move_other * t
+
+
+@fast
+def visit(lanes, parameters, edges, first, last, rate):
+    """Apply the prior of rows that no text is about, `first` up to `last`."""
+    _, theta, row_state = parameters
+    for i in range(first, last):
+        _apply_prior(lanes, theta, row_state, edges, i, rate)
 
 
 @fast
@@ -289,7 +321,7 @@ def _draw_slots(lanes, tables, table, parameters, words, slots, state):
     for k in range(len(slots)):
         slots[k] = slot[words + _draw(tables.chance, tables.other, tables.words, base, size, state)]
         _prefetch(lanes, theta, slots[k])
-        _prefetch(_ONE_LANE, row_state, slots[k])
+        _prefetch(_ONE_LANE, row_state, state_row(slots[k]))
 
 
 @fast
@@ -298,7 +330,7 @@ def _prefetch_tokens(lanes, theta, row_state, slot, start, kept, first, last):
     for i in range(first, last):
         index = slot[start + kept[i]]
         _prefetch(lanes, theta, index)
-        _prefetch(_ONE_LANE, row_state, index)
+        _prefetch(_ONE_LANE, row_state, state_row(index))
 
 
 @fast
@@ -387,10 +419,8 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             logistic(flat, bits, block * negatives)
             if watched:
                 totals[2] += size
-                for b in range(size):
-                    totals[1] += np.log(max(positive[b], F(1e-30)))
-                for i in range(size * negatives):
-                    totals[1] += weight * np.log(max(F(1.0) - flat[i], F(1e-30)))
+                totals[1] += _sum_of_logs(positive, 0, size, False)
+                totals[1] += weight * _sum_of_logs(flat, 0, size * negatives, True)
             for i in range(size * negatives):
                 flat[i] *= -weight
             flat[size * negatives :] = F(0.0)
@@ -399,8 +429,8 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             for b in range(size):
                 v = slot[words + kept[begin + b]]
                 e = F(1.0) - positive[b]
-                row_state[v, ACCUMULATOR] += e * e * squares[b]
-                step = e * rate / np.sqrt(row_state[v, ACCUMULATOR])
+                row_state[state_row(v), ACCUMULATOR] += e * e * squares[b]
+                step = e * rate / np.sqrt(row_state[state_row(v), ACCUMULATOR])
                 w0, w1, w2, w3 = scores[b, 0], scores[b, 1], scores[b, 2], scores[b, 3]
                 w4, w5, w6, w7 = scores[b, 4], scores[b, 5], scores[b, 6], scores[b, 7]
                 for d in range(width):
@@ -409,13 +439,13 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     high = w4 * negative[4, d] + w5 * negative[5, d] + w6 * negative[6, d] + w7 * negative[7, d]
                     d_h[at + b, d] = e * r + (low + high)
                     theta[v, d] = r + step * h[b, d]
-                if _takes_prior(row_state[v, CHANCE], state):  # checked here, since a call costs more than the check
+                if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             _combine(lanes, scores, negative, d_h, at, size, 8, negatives, F(1.0))
             _combine(lanes, scores_transposed, h, d_negative, 0, negatives, 0, block, F(0.0))
             for k in range(negatives):
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
-                if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
+                if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             # backward: a context row gets the gradients of the tokens in whose window it is, once all are known
             stop = length if begin + size == right else begin + size - window
@@ -440,11 +470,11 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     gradient[d] = x
                     square += x * x
                 c = slot[contexts + kept[j]]
-                row_state[c, ACCUMULATOR] += square * inverse_dimensions
-                step = rate / np.sqrt(row_state[c, ACCUMULATOR])
+                row_state[state_row(c), ACCUMULATOR] += square * inverse_dimensions
+                step = rate / np.sqrt(row_state[state_row(c), ACCUMULATOR])
                 for d in range(width):
                     theta[c, d] += step * gradient[d]
-                if center > F(0.0) and _takes_prior(row_state[c, CHANCE], state):
+                if center > F(0.0) and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)
             done = max(done, stop)
 
@@ -519,9 +549,8 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     n += 4
                 logistic(positive, bits, hi - lo)
                 if watched:
-                    for n in range(hi - lo):
-                        if lo + n != i:
-                            totals[1] += np.log(max(positive[n], F(1e-30)))
+                    totals[1] += _sum_of_logs(positive, 0, i - lo, False)
+                    totals[1] += _sum_of_logs(positive, i - lo + 1, hi - lo, False)
                 for n in range(hi - lo):
                     positive[n] = F(1.0) - positive[n]
                     uses[lo + n] += F(1.0)
@@ -550,7 +579,7 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                         d_alpha[m + 3, d] += e3 * x
                     n += 4
                 _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
-                if _takes_prior(row_state[v, CHANCE], state):  # checked here, since a call costs more than the check
+                if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             # negatives, for all contexts of the block at once
             _gather(lanes, theta, slots, negative, negatives)
@@ -559,8 +588,8 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             if watched:
                 totals[2] += size
                 for n in range(count):
-                    for k in range(negatives):
-                        totals[1] += weight * uses[n] * np.log(max(F(1.0) - scores[n, k], F(1e-30)))
+                    logs = _sum_of_logs(flat, n * negatives, (n + 1) * negatives, True)
+                    totals[1] += weight * uses[n] * logs
             for n in range(padded):
                 u = -weight * uses[n] if n < count else F(0.0)
                 for k in range(negatives):
@@ -569,10 +598,10 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             _combine(lanes, scores_transposed, alpha, d_negative, 0, negatives, 0, padded, F(0.0))
             for k in range(negatives):
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
-                if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
+                if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             for n in range(count):
                 c = slot[contexts + kept[low + n]]
                 _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
-                if 0 <= low + n - begin < size and _takes_prior(row_state[c, CHANCE], state):
+                if 0 <= low + n - begin < size and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)

@@ -139,7 +139,8 @@ def find_rotation(problem: Problem) -> Rotation | None:
     if languages < 2:
         return None
     of_row, is_word, origin, pooled = _layout(problem)
-    slot, place, shared = _untied(problem.slot, of_row, len(graph), languages)
+    nodes = np.append(problem.slot, np.arange(graph.own, len(graph), dtype=np.int32))
+    slot, place, shared = _untied(nodes, of_row, len(graph), languages)
     within, between = _divide(graph, place, len(shared))
     pull = (graph.weight * graph.sign)[between]
     tie = np.abs(pull).max() if len(pull) else 1.0
@@ -155,14 +156,16 @@ def find_rotation(problem: Problem) -> Rotation | None:
     initial_row, pooled_row = np.full((2, len(within)), len(slot), np.int64)
     np.minimum.at(initial_row, slot, origin)
     np.minimum.at(pooled_row, slot, pooled)
-    apart = replace(problem, slot=slot, initial_row=initial_row, pooled_row=pooled_row, graph=within)
+    apart = replace(
+        problem, slot=slot[: len(problem.slot)], initial_row=initial_row, pooled_row=pooled_row, graph=within
+    )
     pull = np.concatenate([pull, np.full(len(shared), tie)])
     return Rotation(apart, shared, language, word > 0, held, first, second, pull)
 
 
 def _layout(problem: Problem) -> tuple[Ints, NDArray[np.bool_], Ints, Ints]:
-    """(R) The language of each row, whether it is a word's, and the row of the same word in the first slice and if
-    there were no slices."""
+    """The language of each row, whether it is a word's, and the row of the same word in the first slice and if there
+    were no slices; behind the rows, those of latent parameters."""
     sizes, words = np.diff(problem.vocabulary_start), int(problem.vocabulary_start[-1])
     slices = len(problem.slot) // words - 1
     lengths = np.concatenate([sizes * slices, sizes])
@@ -171,7 +174,17 @@ def _layout(problem: Problem) -> tuple[Ints, NDArray[np.bool_], Ints, Ints]:
     row = np.arange(len(problem.slot))
     is_word, word = row < words * slices, (row - starts) % sizes[language]
     pooled = np.where(is_word, 0, words) + problem.vocabulary_start[language] + word
-    return language, is_word, starts + word, pooled
+    own = problem.graph.own
+    latent, first_row = problem.pooled_row[own:], problem.initial_row[own:]
+    of_latent = np.searchsorted(problem.vocabulary_start, latent, "right") - 1
+    pairs = (
+        (language, of_latent),
+        (is_word, np.ones(len(latent), np.bool_)),
+        (starts + word, first_row),
+        (pooled, latent),
+    )
+    language, is_word, origin, pooled = (np.concatenate(pair) for pair in pairs)
+    return language, is_word, origin, pooled
 
 
 def _untied(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from laplex.engines.state import Floats, Ints
 from laplex.model.problem import Problem
 
+LATENT_VISITS = 16  # of a parameter that no text is about, by each rank in an epoch, for its prior
 SEGMENT_TOKENS = 20_000  # a longer document is cut, so that several threads can read it and its step size falls
 Total = Callable[[Floats], Floats]
 
@@ -75,7 +76,7 @@ class Visits:
     reads: Floats  # as the word or as the context of a token
     draws: Floats  # as a negative
     by_draws: NDArray[np.bool_]  # where the prior is applied to a negative: rows that are never or hardly ever read
-    count: Floats  # the visits that the prior is applied at
+    count: Floats  # the visits that the prior is applied at; of latent ones, LATENT_VISITS on every rank that has them
     share: Floats  # of these, those of this rank
 
 
@@ -93,10 +94,16 @@ def count_visits(problem: Problem, block: int, negatives_per_block: int, total: 
         noise = problem.negatives_of(start, language)
         words = np.flatnonzero(noise)
         np.add.at(draws, problem.slot[start + words], size * noise[words])
-    all_reads, all_draws = (reads, draws) if total is None else (total(reads), total(draws))
+    ranks = np.ones(problem.parameters)  # that hold a parameter
+    if total is None:
+        all_reads, all_draws = reads, draws
+    else:
+        all_reads, all_draws, ranks = total(reads), total(draws), total(ranks)
     by_draws = all_reads < np.minimum(all_draws, 1.0)
     count = np.where(by_draws, all_draws, all_reads)
     share = np.where(by_draws, draws, reads) / np.maximum(count, 1e-300)
+    own = problem.graph.own
+    by_draws[own:], count[own:], share[own:] = False, LATENT_VISITS * ranks[own:], 1.0 / ranks[own:]
     return Visits(all_reads, all_draws, by_draws, count, share)
 
 

@@ -1,9 +1,9 @@
-"""The share of a problem that one rank holds: the vectors of its slices, and those that it and others have in common.
+"""The share of a problem that one rank holds: the vectors of its own slices, and those it has in common with others.
 
 A row is *inner* on the ranks whose text or whose slices it belongs to: a word in a slice on the owner of the slice, a
-context on all ranks with text of its language. A latent row, such as the mean of a word's vectors in many slices, is
-inner on none. A rank also holds the rows that edges join to its inner ones. Each row has one home among the ranks that
-hold it, and those that several ranks hold are *common*: only of these anything is ever sent while a model is trained.
+context on all ranks with text of its language, a latent mean wherever a row is that it joins. A rank also holds the
+rows that edges join to its inner ones, but not all that a mean joins. Each row has one home among the ranks where it is
+inner, and those that several ranks hold are *common*: only of these anything is ever sent while a model is trained.
 
 P parameters of the whole problem, p of this rank's share, R rows, C common parameters of this rank.
 """
@@ -65,8 +65,8 @@ class Share:
         else:
             rank_of_row = _rank_of_row(whole, owners)
             home = _homes(whole, rank_of_row)
-            inner = _inner(whole, rank_of_row, communicator.rank)
-            held = _with_neighbors(whole.graph, inner) | (home == communicator.rank)
+            inner = _inner(whole, rank_of_row, home, communicator.rank)
+            held = _with_neighbors(whole.graph, inner)
         rows = np.flatnonzero(held)
         problem = _restricted(whole, rows, inner, home == communicator.rank)
         at_home = [np.flatnonzero(home[rows] == rank) for rank in range(ranks)]
@@ -157,12 +157,8 @@ def _homes(problem: Problem, rank_of_row: NDArray[np.int16]) -> NDArray[np.int16
     used = np.flatnonzero(problem.slot >= 0)
     home = np.full(size, -1, np.int16)
     _choose_in_turn(problem.slot[used], rank_of_row[used], home)
-    latent = home < 0
-    for one, two in ((graph.first, graph.second), (graph.second, graph.first)):
-        between = graph.second < size
-        one, two = one[between], two[between]
-        arms = np.flatnonzero(latent[one] & ~latent[two])
-        _choose_in_turn(one[arms], home[two[arms]], home)
+    for one, mean in graph.levels_of_latent():
+        _choose_in_turn(mean, home[one], home)
     left = np.flatnonzero(home < 0)
     home[left] = left % (int(rank_of_row.max()) + 1)
     return home
@@ -175,10 +171,10 @@ def _choose_in_turn(parameter: NDArray[Any], rank: NDArray[np.int16], home: NDAr
     home[unique] = rank[order[first + unique % counts]]
 
 
-def _inner(problem: Problem, rank_of_row: NDArray[np.int16], rank: int) -> NDArray[np.bool_]:
-    """(P) The parameters of the words in the slices of a rank, and of the contexts of their languages."""
+def _inner(problem: Problem, rank_of_row: NDArray[np.int16], home: NDArray[np.int16], rank: int) -> NDArray[np.bool_]:
+    """(P) The parameters of words in the slices of a rank, of contexts of their languages, and of means of these."""
     starts, words = block_starts(problem), int(block_starts(problem)[-1])
-    inner = np.zeros(problem.parameters, np.bool_)
+    inner: NDArray[np.bool_] = home == rank
     slots = problem.slot[:words][rank_of_row[:words] == rank]
     inner[slots[slots >= 0]] = True
     sizes = np.diff(problem.vocabulary_start)
@@ -189,17 +185,20 @@ def _inner(problem: Problem, rank_of_row: NDArray[np.int16], rank: int) -> NDArr
             first = words + int(problem.vocabulary_start[language])
             slots = problem.slot[first : first + size]
             inner[slots[slots >= 0]] = True
+    for one, mean in problem.graph.levels_of_latent():
+        inner[mean[inner[one]]] = True
     return inner
 
 
 def _with_neighbors(graph: Graph, inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(P) The parameters that are inner, or joined to one that is."""
+    """(P) The parameters that are inner, or joined to one that is not latent."""
     held = inner.copy()
+    is_mean = np.arange(len(graph)) >= graph.own
     for begin in range(0, graph.edges, EDGES_PER_BATCH):
         first, second = (ends[begin : begin + EDGES_PER_BATCH] for ends in (graph.first, graph.second))
         between = second < len(graph)
         first, second = first[between], second[between]
-        held[first[inner[second]]] = True
+        held[first[inner[second] & ~is_mean[second]]] = True
         held[second[inner[first]]] = True
     return held
 
@@ -207,8 +206,7 @@ def _with_neighbors(graph: Graph, inner: NDArray[np.bool_]) -> NDArray[np.bool_]
 def _restricted(whole: Problem, rows: Ints, inner: NDArray[np.bool_], own: NDArray[np.bool_]) -> Problem:
     """The problem of the parameters `rows`, with the edges of inner ones, and parts of those that are at home here.
 
-    The parts are what the log prior is counted by, so that each edge counts on one rank: the home of its first end, or
-    of its second if the first is latent.
+    The parts are what the log prior is counted by, so that each edge counts on one rank: the home of its first end.
     """
     place = np.full(whole.parameters, -1, np.int32)
     place[rows] = np.arange(len(rows))
@@ -220,21 +218,15 @@ def _restricted(whole: Problem, rows: Ints, inner: NDArray[np.bool_], own: NDArr
         first, second = graph.first[edges], graph.second[edges]
         inside = second < len(graph)
         to = np.where(inside, place[np.where(inside, second, 0)], second - len(graph) + len(rows))
-        arrays = {name: getattr(graph, name)[edges] for name in ("weight", "sign", "directed")}
-        return replace(graph, first=place[first].astype(np.int64), second=to, diagonal=diagonal[rows], **arrays)
+        arrays: dict[str, Any] = {name: getattr(graph, name)[edges] for name in ("weight", "sign", "directed")}
+        arrays |= {"first": place[first].astype(np.int64), "second": to}
+        return replace(graph, **arrays, diagonal=diagonal[rows], latent=int((rows >= graph.own).sum()))
 
     graph = whole.graph
-    kept = inner[graph.first] | is_inner[graph.second]
-    is_own = np.append(own, np.zeros(len(graph.targets), np.bool_))
-    has_row = np.zeros(whole.parameters, np.bool_)
-    has_row[whole.slot[whole.slot >= 0]] = True
-
-    def counts_here(part: Graph) -> NDArray[np.bool_]:
-        here: NDArray[np.bool_] = np.where(has_row[part.first], own[part.first], is_own[part.second])
-        return here & (part.weight > 0)
-
+    kept = inner[graph.first] | (is_inner[graph.second] & ~graph.to_latent())
+    is_held = np.append(place >= 0, np.ones(len(whole.graph.targets), np.bool_))
     parts = {
-        name: restricted(part, counts_here(part), np.where(own, part.diagonal, 0.0))
+        name: restricted(part, own[part.first] & is_held[part.second], np.where(own, part.diagonal, 0.0))
         for name, part in whole.parts.items()
     }
     return replace(

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import splu
 
 from laplex.model.graph import Graph
 from laplex.model.problem import Problem
@@ -27,6 +26,7 @@ FLOATS_PER_CACHE_LINE = 16
 INITIAL_ACCUMULATOR = 1e-3  # a row that no gradient has touched still has it at the end
 FINAL_RATE = 1e-4  # the last step size as a share of the first
 ROWS_PER_BATCH = 10_000
+FLOATS_PER_BATCH = 20_000_000  # of vectors that are copied to solve for others
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,24 @@ class State:
         growth = (self.accumulator[:parameters] - np.float32(INITIAL_ACCUMULATOR)) / np.float32(max(epochs, 1))
         return growth.astype(np.float32)
 
+    def pool_accumulators(self, graph: Graph, share: Floats) -> None:
+        """Give each latent row the accumulator of a row that reads all the text of those which it joins.
+
+        So a mean takes steps like the vector of the word would without slices. `share` (P) is that of this rank in the
+        visits of a row: the accumulators that ranks add to one another at a merge are those sums.
+        """
+        for first, second in graph.levels_of_latent():
+            sums = np.bincount(second - graph.own, self.accumulator[first] * share[first], graph.latent)
+            rows = np.unique(second)
+            self.accumulator[rows] += sums[rows - graph.own] - share[rows] * self.accumulator[rows]
+
     def fill(self, graph: Graph) -> None:
         """Move the rows that no gradient has touched to their exact optimum under the prior, all others held fixed."""
-        untouched = np.flatnonzero(self.accumulator[: len(graph)] == np.float32(INITIAL_ACCUMULATOR))
-        if len(untouched):
-            solve(graph, self.theta, untouched)
+        untouched = self.accumulator[: len(graph)] == np.float32(INITIAL_ACCUMULATOR)
+        untouched[graph.own :] = True
+        rows = np.flatnonzero(untouched)
+        if len(rows):
+            solve(graph, self.theta, rows)
 
 
 class Engine:
@@ -223,6 +236,8 @@ def solve(graph: Graph, theta: NDArray[np.float32], rows: Ints) -> None:
 
     For each row i among them: (d_i + Σ_j a_ij) θ_i − Σ_j ±a_ij θ_j = 0.
     """
+    from scipy.sparse.linalg import splu
+
     place = np.full(len(theta), -1)
     place[rows] = np.arange(len(rows))
     one, two, pull, _ = edge_ends(graph)
@@ -235,4 +250,8 @@ def solve(graph: Graph, theta: NDArray[np.float32], rows: Ints) -> None:
     matrix = matrix + sparse.diags_array(np.where(diagonal > 0, diagonal, 1.0), format="csc")
     known = sparse.csr_array((pull[~inner], (one[~inner], two[~inner])), shape=(len(rows), len(theta)))
     used = np.unique(known.indices)
-    theta[rows] = splu(matrix.tocsc()).solve(known[:, used] @ theta[used].astype(np.float64))
+    known, factor = known[:, used], splu(matrix.tocsc())
+    width = max(1, FLOATS_PER_BATCH // (len(used) + len(rows)))
+    for axis in range(0, theta.shape[1], width):
+        axes = slice(axis, axis + width)
+        theta[rows, axes] = factor.solve(known @ theta[used, axes].astype(np.float64))

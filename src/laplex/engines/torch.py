@@ -129,6 +129,7 @@ class Torch(Engine):
         if total is not None:
             counted = count_visits(problem, block, negatives_per_block, total)
             visits, share = counted.count, counted.share
+        self._share = torch.from_numpy(np.append(share, 0.0).astype(np.float32)).to(self.device)
         self._edges = self._match(problem.graph, visits, share)
         self._portions = max(len(self._edges), -(-problem.parameters // EDGES_PER_SWEEP))  # that a sweep is cut into
         ridge = np.append(problem.graph.diagonal * share, 0.0).astype(np.float32)
@@ -167,6 +168,8 @@ class Torch(Engine):
     ) -> tuple[int, Floats]:
         if self.device.type == "cpu":
             torch.set_num_threads(epoch.threads)
+        if begin == 0 and end != 0:
+            self._pool_accumulators()
         totals = np.zeros(3)
         started = time.monotonic()
         number, last = begin, self.pieces if end is None else end
@@ -174,6 +177,15 @@ class Torch(Engine):
             totals += self._read(epoch, number, report)
             number += 1
         return number, totals
+
+    def _pool_accumulators(self) -> None:
+        """As `State.pool_accumulators`, on the device."""
+        for ends in self.problem.graph.levels_of_latent():
+            first, second = (torch.from_numpy(end).to(self.device) for end in ends)
+            rows = torch.unique(second)
+            before = self.acc.index_select(0, rows) * (1.0 - self._share.index_select(0, rows))
+            added = self.acc.index_select(0, first) * self._share.index_select(0, first)
+            self.acc.index_copy_(0, rows, before).index_add_(0, second, added)
 
     def _read(self, epoch: Epoch, number: int, report: Report) -> Floats:
         """Train on one piece."""

@@ -34,6 +34,7 @@ from laplex.engines.kernels import (
     products,
     read_segment,
     seeded,
+    state_row,
 )
 
 QUADRATURE_POINTS = 8  # exact to 4e-4 for a score whose deviation is 2, to 1e-6 for 1
@@ -142,7 +143,7 @@ def _learn_negatives(lanes, parameters, edges, moments, slots, tokens, sampled, 
             gradient[k, d] -= sampled[0][k, d] * first[k, d]
             moments.curvature[slots[k], d] += first[k, d] + second[k, d]
         _step(lanes, theta, row_state, slots[k], gradient, k, rate, inverse_dimensions)
-        if _takes_prior(row_state[slots[k], NEGATIVE_CHANCE], state):
+        if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
             _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
 
 
@@ -156,7 +157,7 @@ def _learn_contexts(lanes, parameters, edges, moments, slots, d_alpha, c_alpha, 
         for d in range(LANE * len(lanes)):
             moments.curvature[c, d] += c_alpha[n, d]
         _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
-        if begin <= n < end and _takes_prior(row_state[c, CHANCE], state):
+        if begin <= n < end and _takes_prior(row_state[state_row(c), CHANCE], state):
             _apply_prior(lanes, theta, row_state, edges, c, rate)
 
 
@@ -263,7 +264,7 @@ def cbow(lanes, text, tables, parameters, edges, moments, settings, first, last,
                             d_alpha[n, d] += d_h[b, d]
                             c_alpha[n, d] += t * c_h[b, d]
                 _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
-                if _takes_prior(row_state[v, CHANCE], state):
+                if _takes_prior(row_state[state_row(v), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             _learn_negatives(
                 lanes, parameters, edges, moments, slots, tokens, sampled, (sigma, slope), room, block, steps, state
@@ -349,7 +350,7 @@ def sgns(lanes, text, tables, parameters, edges, moments, settings, first, last,
                 for d in range(width):
                     moments.curvature[v, d] += bend[d]
                 _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
-                if _takes_prior(row_state[v, CHANCE], state):
+                if _takes_prior(row_state[state_row(v), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             tokens, sampled = (alpha, alpha_v, alpha_2), (negative, negative_v, negative_2)
             _scores(lanes, tokens, sampled, score, score_v, scratch, padded, negatives)

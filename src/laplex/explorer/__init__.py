@@ -10,6 +10,18 @@
 Streamlit is imported by the process that serves, not with this package.
 """
 
-from laplex.explorer.launching import Explorer, explore
+from typing import TYPE_CHECKING
+
+from laplex.runtime import lazy
+
+if TYPE_CHECKING:
+    from laplex.explorer.launching import Explorer, explore
 
 __all__ = ["Explorer", "explore"]
+
+__getattr__, __dir__ = lazy.attributes(
+    __name__,
+    {
+        "laplex.explorer.launching": ["Explorer", "explore"],
+    },
+)

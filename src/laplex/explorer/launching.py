@@ -15,12 +15,14 @@ import webbrowser
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import ProxyHandler, build_opener
 
-from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError, LaplexError
 from laplex.runtime.display import bar, say
+
+if TYPE_CHECKING:
+    from laplex.embeddings import Embeddings
 
 ADDRESS = "127.0.0.1"
 PORT = 8501
@@ -100,6 +102,8 @@ def explore(
         lx.explore(fitted)
         lx.explore("speeches.laplex", port=9000)
     """
+    from laplex.embeddings import Embeddings, load
+
     if importlib.util.find_spec("streamlit") is None:
         raise InputError('the explorer needs Streamlit: pip install "laplex[explorer]"')
     temporary = None

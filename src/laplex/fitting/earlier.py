@@ -32,7 +32,8 @@ from laplex.model.pretrained import mean_over_slices
 from laplex.model.problem import Problem
 from laplex.model.rows import Rows
 from laplex.text.periods import in_order
-from laplex.text.tokens import Slices, Tokens
+from laplex.text.slices import Slices
+from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from laplex.engines.sampling import Visits
@@ -146,7 +147,7 @@ class EarlierModel:
         chosen = self._known[(self._precision[self._known] > LEAST_PRECISION) & ~self._is_fixed[self._known]]
         place, precision = self._old_parameter[chosen], self._precision[chosen]
         targets = self.fitted.theta[place] - self._prior_gradient(place) / precision[:, None]
-        size = self.problem.parameters
+        size = self.problem.graph.own  # the model's means are new ones here
         return Graph.of(size, chosen, size + np.arange(len(chosen)), precision, targets=targets)
 
     def _prior_gradient(self, parameters: Ints) -> Floats:

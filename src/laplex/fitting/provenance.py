@@ -11,34 +11,24 @@ import os
 import platform
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, StorageError
-from laplex.fitting.training import Training
-from laplex.model.model import Model
 from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
+from laplex.runtime.program import recorded_command
 from laplex.text.remote import public_address
 from laplex.text.tokens import Tokens
 
-_COMMAND: ContextVar[tuple[str, ...]] = ContextVar("command", default=())
+if TYPE_CHECKING:
+    from laplex.fitting.training import Training
+    from laplex.model.model import Model
+
 _MODEL_ARGUMENTS = ("vary", "likelihood", "dimensions", "window", "negatives", "subsample", "noise_power")
-
-
-@contextmanager
-def record_command(arguments: Sequence[str]) -> Iterator[None]:
-    """Record in models that are fitted meanwhile that `laplex` was run with these arguments."""
-    token = _COMMAND.set(tuple(map(public_address, arguments)))  # without keys
-    try:
-        yield
-    finally:
-        _COMMAND.reset(token)
 
 
 def fit_settings(model: Model, tokens: Tokens, rows: Rows, training: Training) -> dict[str, Any]:
@@ -54,7 +44,7 @@ def fit_settings(model: Model, tokens: Tokens, rows: Rows, training: Training) -
         "tokens": text,
         "versions": storage.versions("torch") if training.engine == "torch" else storage.versions(),
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "command": list(_COMMAND.get()),
+        "command": [public_address(argument) for argument in recorded_command()],
     }
 
 

@@ -6,7 +6,7 @@ usual strength on, others are tried in steps of a factor of ten until the best h
 is the vertex of the parabola through these three, over the logarithm. Several strengths are chosen in turn.
 
 A fit to less text predicts best with a stronger prior between slices, about as much stronger as there is less of it
-(benchmarks/RESULTS.md has the curves): so a candidate that is fitted to a share f of the text has 1/f of the strength
+(benchmarks/tuning.py measures it): so a candidate that is fitted to a share f of the text has 1/f of the strength
 that it stands for. Priors between words are not so. M judged documents.
 """
 

@@ -182,9 +182,9 @@ class _SavedPrior(Prior):
         full, size = self.full, len(rows)
         first = np.unique(self.slot, return_index=True)[1]
         tied = np.setdiff1d(np.arange(size), first)
-        ends = np.concatenate([first, size + np.arange(len(full.targets))])
-        diagonal = np.zeros(size)
-        diagonal[first] = full.diagonal
+        ends = np.concatenate([first, size + np.arange(full.latent + len(full.targets))])
+        diagonal = np.zeros(size + full.latent)
+        diagonal[ends[: len(full)]] = full.diagonal
         joined = replace(full, first=ends[full.first], second=ends[full.second], diagonal=diagonal, names=None)
         return joined + Graph.of(size, tied, first[self.slot[tied]], np.inf)
 

@@ -3,7 +3,7 @@
 The first epochs are those of the same likelihood with one vector a word and a Ridge alone for a prior. They know
 nothing of the metadata, so their vectors are kept with the model for tests, whose contexts must not have seen labels.
 The step size falls over all epochs, with slices or without; how the state goes over into slices is said by
-`State.from_pooled`. benchmarks/RESULTS.md has the trials.
+`State.from_pooled`. benchmarks/start.py is the trial.
 
 V words of all languages, D dimensions.
 """

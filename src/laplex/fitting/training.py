@@ -8,13 +8,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from laplex.errors import InputError, check_int
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import say
-from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from laplex.text.corpus import Corpus
 
 SMALLEST_INT = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
 SMALLEST_INT |= {"pooled_epochs": 0}
@@ -119,7 +121,7 @@ class Training:
             on_gpu = self.device is not None or self.precision != "full" or (self.inference == "map" and has_gpu())
             engine = "torch" if on_gpu else "cpu"
         block = self.block or (likelihood.torch_block if engine == "torch" else likelihood.block)
-        rate = self.rate or likelihood.rate  # benchmarks/RESULTS.md has the trials
+        rate = self.rate or likelihood.rate
         return replace(self, engine=engine, rate=rate, block=block)
 
     def for_text(self, tokens: int) -> Training:

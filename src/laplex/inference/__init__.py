@@ -1,15 +1,8 @@
-"""Inference: differences that would hold in another sample, intervals, and the posterior of a word's vectors.
+"""Inference: differences that would hold in another sample, intervals, and the posterior of a word's vectors."""
 
-Importing this package is cheap: the module of a function, and Numba with it, is imported when it is first used.
-"""
+from typing import TYPE_CHECKING
 
-from __future__ import annotations
-
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from laplex.questions.answers import provide
+from laplex.runtime import lazy
 
 if TYPE_CHECKING:
     from laplex.inference.conditional import joined_words
@@ -18,21 +11,18 @@ if TYPE_CHECKING:
     from laplex.inference.inference import Inference
     from laplex.inference.posteriors import Joint, Posterior, posterior
 
-_MODULES = {
-    "conditional": ["joined_words"],
-    "contexts": ["pooled"],
-    "explanations": ["Explanation"],
-    "inference": ["Inference"],
-    "posteriors": ["Joint", "Posterior", "posterior"],
-}
 __all__ = ["Explanation", "Inference", "Joint", "Posterior", "joined_words", "pooled", "posterior"]
 
+if not TYPE_CHECKING:  # answers that need no text need no kernels, and Numba takes long to import
+    kernels = lazy.module(f"{__name__}.kernels")
 
-def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-provide({name: partial(__getattr__, name) for name in __all__})
+__getattr__, __dir__ = lazy.attributes(
+    __name__,
+    {
+        "laplex.inference.conditional": ["joined_words"],
+        "laplex.inference.contexts": ["pooled"],
+        "laplex.inference.explanations": ["Explanation"],
+        "laplex.inference.inference": ["Inference"],
+        "laplex.inference.posteriors": ["Joint", "Posterior", "posterior"],
+    },
+)

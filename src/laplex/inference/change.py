@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from laplex.errors import InputError, check_int, check_interval, quote
 from laplex.fitting.estimation import fit
@@ -275,7 +275,7 @@ class _Uses:
         )
         squares = np.concatenate([[0.0], np.cumsum(influence**2)])[fits[0].cells]
         error = np.sqrt(chance + np.maximum(np.diff(squares) - excess, 0.0))
-        reach = stats.norm.ppf(0.5 + interval / 2) * error
+        reach = scipy.special.ndtri(0.5 + interval / 2) * error
         units = self._by_end(np.ones(len(self.cells)))[:, asked]
         words, counts = self.tokens.vocabularies[0].words, self.counts[:, asked]
         frame = pd.DataFrame(

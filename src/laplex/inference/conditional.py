@@ -29,12 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import linalg, stats
-from scipy.special import expit, ndtr
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, LaplexError
@@ -48,9 +48,7 @@ MAX_EVALUATIONS = 100  # of the log posterior of a block
 TOLERANCE = 1e-6  # squared distance to the maximum, or to the mean, for each number, in standard deviations
 GAUSSIAN_CONTEXTS = 5_000  # of a side of a cell, from which the Gaussian is fitted
 MAX_GAUSSIAN_ROUNDS = 200
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-# of normal distribution functions that add up to the logistic one (within 2e-4)
-MIXTURE_WEIGHTS, MIXTURE_SCALES = _WEIGHTS / 2, 2 * stats.kstwobign.ppf((_NODES + 1) / 2)
+NORMALS = 8  # distribution functions of the normal that add up to the logistic one, within 2e-4
 
 
 class AbsentPart(NamedTuple):
@@ -170,8 +168,18 @@ def weigh_background(fitted: Embeddings, language: int, background: Sequence[Any
 
 
 def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: Ints) -> tuple[Floats, Floats]:
-    """(n, n) The vectors' part of L + D, and (n, D) the pull of all other vectors, which are held."""
-    graph = fitted.graph
+    """(n, n) The vectors' part of L + D, and (n, D) the pull of all other vectors, which are held.
+
+    Latent vectors that they are joined to, such as their mean, are not held but integrated out.
+    """
+    graph, own = fitted.graph, len(parameters)
+    while graph.latent:
+        beyond = graph.second[np.isin(graph.first, parameters) & graph.to_latent()]
+        if not len(new := np.setdiff1d(beyond, parameters)):
+            break
+        parameters = np.append(parameters, new.astype(parameters.dtype))  # latent ones are the last: still in order
+    if len(parameters) > own:
+        edges = np.flatnonzero(np.isin(graph.first, parameters) | np.isin(graph.second, parameters))
     edges = edges[np.isin(graph.first[edges], parameters) | np.isin(graph.second[edges], parameters)]
     weight, sign, directed = graph.weight[edges], graph.sign[edges], graph.directed[edges]
     ends = [end[edges] for end in (graph.first, graph.second)]
@@ -193,7 +201,9 @@ def _prior_given_rest(fitted: Embeddings, parameters: NDArray[np.int32], edges: 
         if is_target.any():
             vectors[is_target] = graph.targets[others[is_target] - len(graph)]
         np.add.at(pull, place[one][one_end], (weight * sign)[one_end, None] * vectors)
-    return precision, pull
+    known = np.concatenate([precision[:own, own:], pull[own:].T]).T  # (latent, n + D)
+    through = precision[:own, own:] @ np.linalg.solve(precision[own:, own:], known)
+    return precision[:own, :own] - through[:, :own], pull[:own] - through[:, own:]
 
 
 def joined_words(fitted: Embeddings, words: str | Sequence[str], language: str | None = None) -> list[str]:
@@ -282,14 +292,14 @@ class Maximum:
         """(n, D) Newton's step, from the gradient of the log posterior and the curvature of the log likelihood."""
         hessian = self.block.hessian(curvature)
         try:
-            self._factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
+            self._factor = scipy.linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
             raise InputError("the prior and the text leave a direction free: give the model a Ridge") from None
-        return np.asarray(linalg.cho_solve(self._factor, gradient.reshape(-1)).reshape(gradient.shape))
+        return np.asarray(scipy.linalg.cho_solve(self._factor, gradient.reshape(-1)).reshape(gradient.shape))
 
     def finish(self) -> None:
         """Compute what is wanted at the maximum: the covariance."""
-        self.covariance = linalg.cho_solve(self._factor, np.eye(self.point.size), overwrite_b=True)
+        self.covariance = scipy.linalg.cho_solve(self._factor, np.eye(self.point.size), overwrite_b=True)
 
 
 def find_maxima(maxima: Sequence[Maximum], text: BlockContexts, report: Callable[[], None] = lambda: None) -> None:
@@ -361,7 +371,7 @@ def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: Blo
             if len(contexts):
                 sides.append((cell.place, sign, *_sample_side(contexts, mode[cell.place], sign, rate)))
     size = mode.shape[1]
-    before = at_mode = linalg.inv(covariance)
+    before = at_mode = scipy.linalg.inv(covariance)
     mean = mode
     for _ in range(MAX_GAUSSIAN_ROUNDS):
         gradient, precision = -block.precision @ (mean - mode), at_mode.copy()
@@ -373,11 +383,11 @@ def fit_gaussian(block: VectorBlock, mode: Floats, covariance: Floats, text: Blo
             precision[inside, inside] += (h * (weight * (bend - bend_at_mode))[:, None]).T @ h
         before = precision = 0.5 * (before + precision)  # half way, or it may swing to and fro
         try:
-            factor = linalg.cho_factor(precision, lower=True)
-        except linalg.LinAlgError:
+            factor = scipy.linalg.cho_factor(precision, lower=True)
+        except scipy.linalg.LinAlgError:
             break
-        step = linalg.cho_solve(factor, gradient.reshape(-1)).reshape(mode.shape)
-        variances, covariance = np.diag(covariance), linalg.cho_solve(factor, np.eye(mode.size))
+        step = scipy.linalg.cho_solve(factor, gradient.reshape(-1)).reshape(mode.shape)
+        variances, covariance = np.diag(covariance), scipy.linalg.cho_solve(factor, np.eye(mode.size))
         mean = mean + step
         if (gradient * step).sum() <= TOLERANCE * mode.size and abs(np.diag(covariance) / variances - 1).max() < 1e-3:
             return mean, covariance
@@ -389,7 +399,7 @@ def _sample_side(contexts: Contexts, vector: Floats, sign: int, rate: float) -> 
     h = contexts.vectors
     weight: Floats = np.broadcast_to(np.asarray(contexts.weight, np.float64), len(h)) * rate
     if len(h) > GAUSSIAN_CONTEXTS:
-        sigma = expit(h @ vector.astype(np.float32))
+        sigma = scipy.special.expit(h @ vector.astype(np.float32))
         bend = sigma * (1 - sigma) * weight
         share = 0.5 * bend / max(bend.sum(), 1e-30) + 0.5 * weight / weight.sum()
         chance = np.minimum(1.0, GAUSSIAN_CONTEXTS * share)
@@ -397,6 +407,13 @@ def _sample_side(contexts: Contexts, vector: Floats, sign: int, rate: float) -> 
         h, weight = h[chosen], weight[chosen] / chance[chosen]
     wide = h.astype(np.float64)
     return wide, weight, *expected_logistic(-sign * (wide @ vector), np.zeros(len(wide)))
+
+
+@cache
+def _logistic_as_normals() -> tuple[Floats, Floats]:
+    """Weights and scales of normal distribution functions that add up to the logistic one."""
+    nodes, weights = np.polynomial.legendre.leggauss(NORMALS)
+    return weights / 2, 2 * scipy.special.kolmogi((1 - nodes) / 2)
 
 
 def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -407,9 +424,9 @@ def expected_logistic(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     ([0.5, 0.731], [0.151, 0.197])
     """
     sigma, bend = np.zeros_like(mean), np.zeros_like(mean)
-    for weight, scale in zip(MIXTURE_WEIGHTS, MIXTURE_SCALES):
+    for weight, scale in zip(*_logistic_as_normals()):
         wide = np.sqrt(scale * scale + variance)
         z = mean / wide
-        sigma += weight * ndtr(z)
+        sigma += weight * scipy.special.ndtr(z)
         bend += weight / np.sqrt(2 * np.pi) * np.exp(-0.5 * z * z) / wide
     return sigma, bend

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings, load
 from laplex.errors import StorageError
-from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.fitting.start import SHARED, pooled_model
 from laplex.model.priors.prior import saved_priors, saved_ridge
 from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.display import say
-from laplex.text.tokens import Slices, Tokens, cache_folder
+from laplex.text.slices import Slices
+from laplex.text.tokens import Tokens, cache_folder
 
 POOLED_KIND = "pooled"  # in the manifest of a fit in the cache, whose folder is pooled-<key>; `laplex cache` lists it
 ENGINE = "cpu"  # with one thread, the only one that gives the same bytes each time
@@ -63,6 +63,8 @@ def pooled(
             return load(folder, kind=POOLED_KIND)
         except StorageError as error:
             say(f"{error}; it is fitted again", quiet=quiet)
+    from laplex.fitting.estimation import fit
+
     say("fitting contexts that do not know the labels (once for these tokens and settings)", quiet=quiet)
     free = fit(pooled_model(fitted.settings), tokens, quiet=quiet, holdout=0.0, **identity["training"])
     free.save(folder, kind=POOLED_KIND)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
@@ -33,7 +33,8 @@ from laplex.inference.testing import adjust_p
 from laplex.inference.units import Floats, Ints, Options, Units, check_given, gather, tokens_for, warn_of_speakers
 from laplex.model.priors.prior import saved_ridge
 from laplex.model.rows import Rows
-from laplex.text.tokens import Slices, Tokens
+from laplex.text.slices import Slices
+from laplex.text.tokens import Tokens
 
 INTERVAL_COLUMNS = ["estimate", "lower", "upper", "uses", "units"]
 OUTSIDE = "\0"  # the value of documents that a question does not ask about
@@ -53,9 +54,9 @@ class Interval(NamedTuple):
         if found is None or not np.isfinite(found.value):
             return cls(np.nan, np.nan, np.nan, np.nan)
         error, freedom = found.standard_error, found.freedom
-        width = float(stats.t.ppf(0.5 + share / 2, max(freedom, 1.0))) * error
+        width = float(scipy.special.stdtrit(max(freedom, 1.0), 0.5 + share / 2)) * error
         value, lower, upper = np.clip([found.value, found.value - width, found.value + width], least, most).tolist()
-        p = 2 * stats.t.sf(abs(found.value) / error, max(freedom, 1.0)) if error > 0 else float("nan")
+        p = 2 * scipy.special.stdtr(max(freedom, 1.0), -abs(found.value) / error) if error > 0 else float("nan")
         return cls(value, lower, upper, float(p))
 
 

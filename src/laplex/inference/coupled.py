@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from laplex.errors import InputError
 from laplex.inference.units import Floats
@@ -33,8 +33,8 @@ class CoupledSystem:
         weight = np.trace(curvature, axis1=1, axis2=2) / size
         shape = curvature.sum(0) / (float(weight.sum()) or 1.0)
         weight = np.maximum(weight, 1e-6 * (float(weight.max()) or 1e6))  # of a slice without text
-        values, self._left = linalg.eigh(precision, np.diag(weight))
-        others, self._right = linalg.eigh(shape)
+        values, self._left = scipy.linalg.eigh(precision, np.diag(weight))
+        others, self._right = scipy.linalg.eigh(shape)
         self._scale = values[:, None, None] + others
         if not self._scale.min() > 1e-10 * self._scale.max():
             raise InputError("the prior and the text leave a direction free: give the model a Ridge")

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from formulaic.transforms.cubic_spline import natural_cubic_spline
 
 from laplex.errors import InputError, quote
 from laplex.inference.formulas import formula_columns
@@ -92,6 +91,8 @@ class Covariates:
 
     def spline(self, x: Any, df: int = SPLINE_COLUMNS) -> Any:
         """A natural cubic spline with `df` columns, centered."""
+        from formulaic.transforms.cubic_spline import natural_cubic_spline
+
         self._check_number("s", x)
         if isinstance(df, int) and x.nunique() <= df:
             raise InputError(

@@ -14,18 +14,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-from formulaic import ModelMatrix, model_matrix
-from formulaic.errors import FormulaicError
 
 from laplex.errors import InputError, quote
 from laplex.inference.covariates import MAX_LEVELS, Covariates
 from laplex.inference.formulas import formula_columns, names_in
 from laplex.inference.units import Floats, Ints, Units
 from laplex.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from formulaic import ModelMatrix
 
 MAX_CELLS = 4_000
 SMALLEST_EIGENVALUE = 1e-8  # of the correlations of columns, below which they are collinear
@@ -56,6 +57,9 @@ class Design:
     @classmethod
     def of(cls, covariates: Covariates, formula: str) -> Design:
         """The design that a formula makes of documents."""
+        from formulaic import model_matrix
+        from formulaic.errors import FormulaicError
+
         text = formula.strip()
         names = formula_columns(text, covariates.tokens)
         frame = covariates.frame(names)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
@@ -110,5 +110,5 @@ def _curve(
     if position[-1] < position[0]:
         position = -position
     freedom = np.maximum(variance**2 / np.maximum(squares, 1e-300), 1.0)
-    width = stats.t.ppf(0.5 + options.interval / 2, freedom) * np.sqrt(variance)
+    width = scipy.special.stdtrit(freedom, 0.5 + options.interval / 2) * np.sqrt(variance)
     return position, position - width, position + width

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,10 +23,11 @@ from laplex.inference.decomposition import Decomposition, Occurrences, decompose
 from laplex.inference.regression import regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile, tokens_for
-from laplex.plots import Chart
 from laplex.runtime.display import card
-from laplex.text.passages import passages_at
 from laplex.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from laplex.plots import Chart
 
 NEIGHBORS = 20  # on either side
 CONTEXT_COLUMNS = ["word", "value", "contribution", "lower", "upper", "uses", "uses_other"]
@@ -111,7 +112,7 @@ def explain(
     for name, side in zip(names, question.sides):
         if not counts[list(side)].sum():
             raise InputError(f'"{word}" does not occur where {column} is {name}: there is nothing to compare')
-    table = next(text.run([0], lambda table: table))
+    table = next(text.run([0], lambda table: table, with_sigma=True))
     weights = question.unit_weights(text, table)
     if weights is None:
         raise InputError(f'the text of "{word}" cannot tell "{column}" from {quote(given, 6)}: leave out a column')
@@ -229,6 +230,8 @@ def _passages(
 
 def shown_passages(tokens: Tokens, documents: Ints, positions: Ints, labels: Mapping[str, Any]) -> pd.DataFrame:
     """Passages in the original text, with labels before them and the metadata of their documents behind."""
+    from laplex.text.passages import passages_at
+
     frame = passages_at(tokens, documents, positions)
     metadata = {name: [tokens.values(name)[i] for i in tokens.codes(name)[documents]] for name in tokens.columns}
     parts = [pd.DataFrame(labels, index=frame.index), frame[["before", "word", "after", "document"]]]

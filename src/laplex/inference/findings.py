@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from laplex.errors import StorageError
 from laplex.inference.coefficients import CoefficientQuestion
@@ -97,7 +97,7 @@ class Findings:
         frame = self.frame
         keep = frame["word"].isin(list(words)) if words is not None else ~frame["word"].isin(list(exclude))
         frame = frame[keep].reset_index(drop=True)
-        z = stats.t.ppf(0.5 + options.interval / 2, np.maximum(frame["freedom"].to_numpy(np.float64), 1.0))
+        z = scipy.special.stdtrit(np.maximum(frame["freedom"].to_numpy(np.float64), 1.0), 0.5 + options.interval / 2)
         square, variance, along = (frame[name].to_numpy(np.float64) for name in NUMBERS[:3])
         lower, upper = effect_bounds(square, variance, along, z)
         estimate, lower, upper = np.sqrt(np.maximum([square, lower, upper], 0.0))
@@ -200,7 +200,7 @@ def _explained(
         mine = occurrences.of(place[table.word])
         return typical_words(text, table, mine, comparison, unshown | (np.arange(len(names)) == text.ids[table.word]))
 
-    for row, (one, two) in zip(rows.tolist(), text.run(chosen, contexts, "context words")):
+    for row, (one, two) in zip(rows.tolist(), text.run(chosen, contexts, "context words", with_sigma=True)):
         frame.loc[row, ["context", "context_against"]] = one, two
     return frame
 

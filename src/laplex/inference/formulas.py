@@ -9,10 +9,6 @@ import ast
 import re
 from collections.abc import Sequence
 
-from formulaic import Formula
-from formulaic.errors import FormulaicError
-from formulaic.parser.types import Factor
-
 from laplex.errors import InputError, quote
 from laplex.text.tokens import Tokens
 
@@ -31,6 +27,10 @@ def formula_of(columns: str | Sequence[str]) -> str:
 
 def formula_columns(text: str, tokens: Tokens) -> list[str]:
     """The columns that a formula names, in the order of the text's columns."""
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+    from formulaic.parser.types import Factor
+
     try:
         formula = Formula(text)
         terms = list(formula)

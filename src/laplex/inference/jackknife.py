@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from laplex.embeddings import Embeddings
@@ -243,7 +243,7 @@ class _Jackknife:
             vector, negatives = maximum.point[cell.place], float(self.reader.negatives[cell.word])
             sides = (occurrences[cell.word, cell.slice], 1, 1.0), (background[cell.slice], -1, negatives)
             for part, sign, rate in sides:
-                residual = expit(-sign * (part.vectors @ vector.astype(np.float32)))
+                residual = scipy.special.expit(-sign * (part.vectors @ vector.astype(np.float32)))
                 pull, bend = residual * part.weight, residual * (1 - residual) * part.weight
                 rows, start = _curvature_rows(part, rate * bend, most)
                 curvature[cell.place] += rows.T @ rows

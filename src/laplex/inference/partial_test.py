@@ -15,16 +15,18 @@ C clusters, D dimensions, t columns that are tested, P draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laplex.inference.counting import CHUNK, Counted, Draws, Kept, Singles
 from laplex.inference.design import DesignUnits
 from laplex.inference.partial_scores import PartialScores, SharedScores, pseudo_inverse
-from laplex.inference.permutations import CHUNK, KEPT_BYTES, ROUNDING
+from laplex.inference.permutations import squared_lengths
 from laplex.inference.score_test import quadratic_form_p
 from laplex.inference.scores import ScoreTable
 from laplex.inference.testing import Prepared, WordTest
@@ -32,18 +34,16 @@ from laplex.inference.units import Floats, Ints
 
 MOSTLY_BETWEEN = 0.9  # share of a column's variance between clusters, from which on it explains values of clusters
 
-Singles = NDArray[np.float32]
-
 
 @dataclass(eq=False)
-class ColumnPermutations:
+class ColumnPermutations(Draws):
     """The draws for some columns, which all words share if clusters are permuted."""
 
     explained: Floats  # (C, t) what the other columns explain of the tested columns' values in a cluster
     residual: Floats | None  # (C, t) the rest, which is permuted between clusters; None if signs are flipped
     stratum: Ints  # (C) clusters are permuted among those with the same number
     seed: Sequence[int]
-    _kept: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
 
     @classmethod
     def of(cls, units: DesignUnits, tested: Sequence[int], permutable: bool, seed: Sequence[int]) -> ColumnPermutations:
@@ -70,34 +70,27 @@ class ColumnPermutations:
     @property
     def flips(self) -> ColumnPermutations:
         """The same columns with signs that are flipped."""
-        return replace(self, residual=None, _kept={})
+        return replace(self, residual=None, kept=Kept())
 
-    def draws(self, size: int, word: int, first: int, last: int) -> Iterator[NDArray[np.int32]]:
-        """(C, some draws) at a time: the cluster whose values each cluster gets, or signs."""
-        for chunk in range(first // CHUNK, -(-last // CHUNK)):
-            drawn = self._chunk(chunk, size, word)
-            yield drawn[:, max(first - chunk * CHUNK, 0) : last - chunk * CHUNK]
+    def are_shared(self, size: int) -> bool:
+        return self.residual is not None or size == len(
+            self.stratum
+        )  # signs by the words that all clusters have a row of
 
-    def _chunk(self, chunk: int, size: int, word: int) -> NDArray[np.int32]:
-        if chunk in self._kept and len(self._kept[chunk]) == size:
-            return self._kept[chunk]
+    def draw(self, chunk: int, size: int, word: int) -> NDArray[np.int32]:
+        """(C, CHUNK) The cluster whose values each cluster gets, or signs."""
+        random = np.random.default_rng([*self.seed, chunk, *([] if self.are_shared(size) else [word])])
         if self.residual is None:
-            shared = size == len(self.stratum)  # by the words that all clusters have a row of
-            random = np.random.default_rng([*self.seed, chunk, *([] if shared else [word])])
-            drawn = (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int32)
-        else:
-            shared, random = True, np.random.default_rng([*self.seed, chunk])
-            drawn = np.empty((size, CHUNK), np.int32)
-            for stratum in np.unique(self.stratum).tolist():
-                mine = np.flatnonzero(self.stratum == stratum).astype(np.int32)
-                drawn[mine] = random.permuted(np.repeat(mine[:, None], CHUNK, 1), axis=0)
-        if shared and (chunk + 1) * drawn.nbytes <= KEPT_BYTES:
-            self._kept[chunk] = drawn
+            return (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int32)
+        drawn = np.empty((size, CHUNK), np.int32)
+        for stratum in np.unique(self.stratum).tolist():
+            mine = np.flatnonzero(self.stratum == stratum).astype(np.int32)
+            drawn[mine] = random.permuted(np.repeat(mine[:, None], CHUNK, 1), axis=0)
         return drawn
 
 
 @dataclass(frozen=True, eq=False)
-class WordColumnPermutations:
+class WordColumnPermutations(Counted):
     """The statistic of one word, and what its draws are made of."""
 
     question: ColumnPermutations
@@ -128,30 +121,28 @@ class WordColumnPermutations:
         y = y / np.sqrt(1 - scores.null_leverage(weights, others))[:, None]
         return cls(question, word, observed, y.astype(np.float32), np.empty((0, 0)))
 
-    def exceedances(self, first: int, last: int) -> int:
-        """How many of the draws from `first` up to `last` have a T at least as large as the columns have."""
-        drawn = self.question.draws(len(self.pieces), self.word, first, last)
-        return sum(int(np.count_nonzero(self._statistics(some) >= ROUNDING * self.observed)) for some in drawn)
-
     def formula_p(self) -> float:
         """p by the formula, for contributions whose signs are flipped."""
         return quadratic_form_p(self.pieces.astype(np.float64), self.observed)
 
-    def _statistics(self, drawn: NDArray[np.int32]) -> Floats:
-        """(P) T"""
+    def code(self, drawn: NDArray[np.signedinteger[Any]]) -> Singles:
+        """(t, P, C) The values of the tested columns, or (P, C) signs."""
         if self.question.residual is None:
-            sums = drawn.T.astype(np.float32) @ self.pieces
-            return np.asarray(np.einsum("pd,pd->p", sums, sums))
-        others = len(self.inverse)
+            return drawn.T.astype(np.float32)
+        value = self.question.explained + self.question.residual[drawn.T]  # (P, C, t)
+        return np.ascontiguousarray(value.transpose(2, 0, 1), np.float32)
+
+    def statistics(self, coded: Singles) -> NDArray[np.floating[Any]]:
+        if self.question.residual is None:
+            return squared_lengths(coded @ self.pieces)
+        columns, others = len(coded), len(self.inverse)
         size = self.pieces.shape[1] - 1 - others
-        value = self.question.explained[:, None] + self.question.residual[drawn]  # (C, P, t)
-        value, columns = value.astype(np.float32), value.shape[2]
-        sums = np.stack([value[:, :, k].T @ self.pieces for k in range(columns)]).astype(np.float64)  # (t, P, …)
+        sums = (coded @ self.pieces).astype(np.float64)  # (t, P, …)
         u, cross, v = sums[:, :, :size], sums[:, :, size + 1 :], self.pieces[:, size]
-        gram = np.empty((drawn.shape[1], columns, columns))
+        gram = np.empty((coded.shape[1], columns, columns))
         for one in range(columns):
             for two in range(columns):
-                gram[:, one, two] = (value[:, :, one] * value[:, :, two]).T @ v
+                gram[:, one, two] = (coded[one] * coded[two]) @ v
         gram -= np.einsum("apk,kl,bpl->pab", cross, self.inverse, cross)
         if columns == 1:
             return np.asarray(np.einsum("pd,pd->p", u[0], u[0]) / np.maximum(gram[:, 0, 0], 1e-300))

@@ -12,28 +12,24 @@ which is noise that the real groups do not have). If clusters are many, those wi
 Where a cluster has text under several labels, labels cannot be exchanged, and the signs of the clusters' contributions
 y to T = ‖Σ y‖² are flipped by chance.
 
-Numbers are drawn in chunks with seeds of their own, so that p does not depend on how they are dealt out.
 m rows, D dimensions, G labels, P permutations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from laplex.inference import kernels
+from laplex.inference import kernels, row_kernels
+from laplex.inference.counting import CHUNK, Counted, Draws, Kept, Singles
 from laplex.inference.units import Floats, Ints, Units
 
-FIRST_DRAWS = 999
-MAX_DRAWS = 999_999
-ENOUGH_EXCEEDANCES = 10  # of a p that more draws would hardly change
-CHUNK = 1_000  # draws with one seed
-KEPT_BYTES = 2**28  # for labellings that all words share
-ROUNDING = 1 - 1e-5  # statistics that differ by less are equal: sums are in single precision
+LEAST_SHARE = 1e-6  # of a group in τ, below which it adds nothing
 
 Signs = NDArray[np.int8]
 
@@ -44,17 +40,17 @@ class Difference:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> NDArray[np.floating]:
-        """(P) T under labels (m, P); residuals are (m, D + 1), with τ in the last column."""
-        found, rest = np.zeros(labels.shape[1], np.float32), residuals.sum(0, dtype=np.float64).astype(np.float32)
-        total = rest[-1]
-        for group in range(self.size):
-            sums = rest
-            if group < self.size - 1:
-                sums = (labels == group).T.astype(np.float32) @ residuals
-                rest = rest - sums
-            share, square = sums[:, -1] / total, _squared_lengths(sums[:, :-1])
-            found += np.divide(square, share, out=np.zeros_like(square), where=share > 1e-6)
+    def code(self, labels: NDArray[np.integer[Any]]) -> Singles:
+        """(G − 1, P, m) Who has each label but the last, of labels (m, P)."""
+        return np.asarray(np.arange(self.size - 1)[:, None, None] == labels.T, np.float32)
+
+    def statistics(self, coded: Singles, residuals: Singles) -> Singles:
+        """(P) T under coded labels; residuals are (m, D + 1), with τ in the last column."""
+        found, rest = np.zeros(coded.shape[1], np.float32), residuals.sum(0, dtype=np.float64).astype(np.float32)
+        total, rest = rest[-1], np.tile(rest, (coded.shape[1], 1))
+        for of_group in coded:
+            row_kernels.add_squared_lengths(of_group @ residuals, rest, total, np.float32(LEAST_SHARE), found)
+        row_kernels.add_squared_lengths(rest, rest, total, np.float32(LEAST_SHARE), found)
         return found
 
     def directions(self, share: Floats) -> Floats:
@@ -70,13 +66,20 @@ class Trend:
     def __init__(self, x: Floats) -> None:
         self.x = x.astype(np.float32)
 
-    def statistics(self, labels: NDArray[np.integer], residuals: NDArray[np.float32]) -> NDArray[np.floating]:
-        """(P) T under labels (m, P); residuals are (m, D + 1), with τ in the last column."""
-        x, tau = self.x[labels].T, residuals[:, -1]
-        mean, square = (x @ tau) / tau.sum(), (x * x @ tau) / tau.sum()
-        variance = (square - mean * mean).astype(np.float64)
+    def code(self, labels: NDArray[np.integer[Any]]) -> Singles:
+        """(2, P, m) x and its square, of labels (m, P)."""
+        x = self.x[labels].T
+        return np.stack([x, x * x])
+
+    def statistics(self, coded: Singles, residuals: Singles) -> NDArray[np.floating[Any]]:
+        """(P) T under coded labels; residuals are (m, D + 1), with τ in the last column."""
+        sums, squares = coded[0] @ residuals, coded[1] @ residuals[:, -1]
+        total = residuals.sum(0, dtype=np.float64)
+        mean = sums[:, -1] / np.float32(total[-1])
+        variance = (squares / np.float32(total[-1]) - mean * mean).astype(np.float64)
         # x is centered since residuals sum to zero only up to rounding
-        length = (((x - mean[:, None]) @ residuals[:, :-1]).astype(np.float64) ** 2).sum(1)
+        centered = sums[:, :-1] - np.outer(mean, total[:-1])
+        length = np.einsum("pd,pd->p", centered, centered)
         return np.asarray(np.divide(length, variance, out=np.zeros_like(length), where=variance > 1e-9))
 
     def directions(self, share: Floats) -> Floats:
@@ -90,14 +93,14 @@ Design = Difference | Trend
 
 
 @dataclass(eq=False)
-class Permutations:
+class Permutations(Draws):
     """The draws of one question, which all words share if units are few."""
 
     label: Ints  # (units) of the question's units, from 0
     nested: bool  # whether every cluster has one label
     row_per_unit: bool  # whether the rows of every table are the units, so that all words can share the draws
     seed: Sequence[int]
-    _kept: dict[int, Signs] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
 
     @classmethod
     def of(cls, units: Units, groups: Sequence[Sequence[int]], row_per_unit: bool, seed: Sequence[int]) -> Permutations:
@@ -116,58 +119,47 @@ class Permutations:
         """
         if self.nested:
             values = rows.values()
-            observed = float(design.statistics(rows.label[:, None], values)[0])
-            return WordPermutations(self, design, word, observed, values if self.row_per_unit else rows.by_piece())
+            observed = float(design.statistics(design.code(rows.label[:, None]), values)[0])
+            return WordPermutations(self, word, observed, values if self.row_per_unit else rows.by_piece(), design)
         observed = float((rows.contributions(design).sum(0, dtype=np.float64) ** 2).sum())
-        return WordPermutations(self, design, word, observed, rows.by_sign().contributions(design))
+        return WordPermutations(self, word, observed, rows.by_sign().contributions(design), design)
 
-    def draws(self, size: int, word: int, first: int, last: int) -> Iterator[Signs]:
-        """Labels, or signs, of `size` rows: (size, some draws) at a time."""
-        for chunk in range(first // CHUNK, -(-last // CHUNK)):
-            drawn = self._chunk(chunk, size, word)
-            yield drawn[:, max(first - chunk * CHUNK, 0) : last - chunk * CHUNK]
+    def are_shared(self, size: int) -> bool:
+        return self.row_per_unit
 
-    def _chunk(self, chunk: int, size: int, word: int) -> Signs:
-        key = chunk if self.row_per_unit else -1
-        if key in self._kept:
-            return self._kept[key]
+    def draw(self, chunk: int, size: int, word: int) -> Signs:
+        """(size, CHUNK) Labels, or signs."""
         random = np.random.default_rng([*self.seed, chunk, *([] if self.row_per_unit else [word])])
         if not self.nested:
-            drawn = (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int8)
-        else:
-            # of as many pieces as there are, the shares of labels are those of the units
-            label = (
-                self.label if self.row_per_unit else np.sort(self.label)[(np.arange(size) * len(self.label)) // size]
-            )
-            drawn = np.empty((size, CHUNK), np.int8)
-            kernels.permute_labels(label.astype(np.int8), int(random.integers(2**62)), drawn)
-        if self.row_per_unit and (chunk + 1) * drawn.nbytes <= KEPT_BYTES:
-            self._kept[chunk] = drawn
+            return (2 * random.integers(0, 2, (size, CHUNK), np.int8) - 1).astype(np.int8)
+        # of as many pieces as there are, the shares of labels are those of the units
+        label = self.label if self.row_per_unit else np.sort(self.label)[(np.arange(size) * len(self.label)) // size]
+        drawn = np.empty((size, CHUNK), np.int8)
+        kernels.permute_labels(label.astype(np.int8), int(random.integers(2**62)), drawn)
         return drawn
 
 
 @dataclass(frozen=True, eq=False)
-class WordPermutations:
-    """The statistic of one word, and what its permutations are made of."""
+class WordPermutations(Counted):
+    """The statistic of one word, and what its permutations are made of: e and τ, or y."""
 
     question: Permutations
-    design: Design
     word: int
     observed: float
-    pieces: NDArray[np.float32]  # (pieces, …) what is permuted: e and τ, or y
+    pieces: Singles
+    kind: Design
 
-    def exceedances(self, first: int, last: int) -> int:
-        """How many of the draws from `first` up to `last` have a T at least as large as the labels have."""
-        drawn = self.question.draws(len(self.pieces), self.word, first, last)
-        return sum(int(np.count_nonzero(self._statistics(some) >= ROUNDING * self.observed)) for some in drawn)
+    def code(self, drawn: NDArray[np.signedinteger[Any]]) -> Singles:
+        return self.kind.code(drawn) if self.question.nested else drawn.T.astype(np.float32)
 
-    def _statistics(self, drawn: Signs) -> NDArray[np.floating]:
-        if self.question.nested:
-            return self.design.statistics(drawn, self.pieces)
-        return _squared_lengths(drawn.T.astype(np.float32) @ self.pieces)
+    def statistics(self, coded: Singles) -> NDArray[np.floating[Any]]:
+        return (
+            self.kind.statistics(coded, self.pieces) if self.question.nested else squared_lengths(coded @ self.pieces)
+        )
 
 
-def _squared_lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def squared_lengths(rows: Singles) -> Singles:
+    """(P) Those of rows."""
     return np.asarray(np.einsum("pd,pd->p", rows, rows))
 
 
@@ -182,11 +174,11 @@ class Residuals:
     piece: Ints  # (m) rows that always have the same label
     size: Ints  # (m) how many units each row has
 
-    def values(self) -> NDArray[np.float32]:
+    def values(self) -> Singles:
         """(m, D + 1) e and τ."""
         return np.concatenate([self.residual, self.tau[:, None]], 1).astype(np.float32)
 
-    def by_piece(self) -> NDArray[np.float32]:
+    def by_piece(self) -> Singles:
         """(pieces, D + 1) The same by piece, which vary as if units that share a piece had labels of their own.
 
         What units without the word have in common adds up within blocks. And how many pieces with the word get a label
@@ -217,7 +209,7 @@ class Residuals:
             residual[mine] -= np.outer(size - np.sqrt(size), residual[mine].sum(0) / size.sum())
         return replace(self, residual=residual)
 
-    def contributions(self, design: Design) -> NDArray[np.float32]:
+    def contributions(self, design: Design) -> Singles:
         """(clusters, …) y, whose sum has the squared length T."""
         size = int(self.label.max()) + 1
         share = np.bincount(self.label, self.tau, size) / self.tau.sum()
@@ -228,6 +220,8 @@ class Residuals:
 
 def sum_by(values: NDArray[np.floating], group: Ints) -> Floats:
     """Rows of one group added up, in the order of the groups; the rows as they are if each is a group."""
+    if (group[1:] > group[:-1]).all():
+        return np.asarray(values, np.float64)
     names, place = np.unique(group, return_inverse=True)
     if len(names) == len(values):
         return np.asarray(values, np.float64)

@@ -33,7 +33,8 @@ from laplex.inference.conditional import (
 from laplex.inference.statistics import OCCURRENCE_BYTES, ContextReader, Contexts, thread_pool
 from laplex.inference.units import Floats, Ints, Options, interval_quantile
 from laplex.runtime.display import bar, say
-from laplex.text.tokens import Slices, Tokens
+from laplex.text.slices import Slices
+from laplex.text.tokens import Tokens
 
 BLOCKS_PER_TILE = 8  # for which the background is read at once
 MIN_BACKGROUND_CONTEXTS = 50_000  # of a slice, for a rare word

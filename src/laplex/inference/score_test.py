@@ -34,14 +34,15 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from scipy.linalg import lapack
+import scipy
 
+from laplex.inference import row_kernels
 from laplex.inference.permutations import Design, Residuals, sum_by
 from laplex.inference.scores import COVARIANCE_POSITIONS, ScoreTable
 from laplex.inference.units import Floats, Ints
 
 LEAST_OTHERS = 0.05  # of a label's background, for h̄ of the other rows; with less, h̄ is that of all
+LEAST_SHARE_OF_OTHERS = 0.05  # in τ of a label, at which the mean of the others predicts a row
 LEAST_EIGENVALUE = 1e-4  # of Σ, as a share of the mean one
 
 
@@ -61,7 +62,7 @@ class Effect:
 
     def interval(self, share: float) -> tuple[float, float]:
         """The δ² that are compatible with `square` in a share of samples: the smallest, and the largest."""
-        return self.bounds(float(stats.t.ppf(0.5 + share / 2, max(self.freedom, 1.0))))
+        return self.bounds(float(scipy.special.stdtrit(max(self.freedom, 1.0), 0.5 + share / 2)))
 
     def bounds(self, z: float) -> tuple[float, float]:
         """The smallest and largest δ² from which `square` is z standard deviations away, those of that δ²."""
@@ -107,8 +108,8 @@ class GroupScores:
 
     def residuals(self) -> Residuals:
         """The influences in the metric of T, without what all labels have in common."""
-        common = np.outer(self.tau / self.tau.sum(), self.influence.sum(0))
-        residual = (self.influence - common) @ self.test_metric
+        residual = self.influence @ self.test_metric
+        residual -= np.outer(self.tau / self.tau.sum(), residual.sum(0))
         return Residuals(residual, self.tau, self.label, self.cluster, self.piece, self.size)
 
 
@@ -123,42 +124,28 @@ def inverse_root(covariance: Floats, ridge: float) -> Floats:
     """(D, D) The transposed inverse of the Cholesky factor of Σ + κI, κ a multiple of its mean eigenvalue."""
     mean = max(float(np.trace(covariance)) / len(covariance), 1e-30)
     root = np.linalg.cholesky(covariance + ridge * mean * np.eye(len(covariance)))
-    return np.asarray(lapack.dtrtri(root, lower=1)[0].T)
+    return np.asarray(scipy.linalg.lapack.dtrtri(root, lower=1)[0].T)
 
 
 def group_scores(table: ScoreTable, groups: Sequence[Sequence[int]]) -> GroupScores | None:
     """The scores between groups of labels; None if fewer than two of them have the word and a background.
 
-    Others of several groups add nothing: their scores and influences are zero.
+    Others of several groups add nothing: their scores and influences are zero. Noise would look small where clusters
+    are few if h̄ were the mean of a row's own background as well.
     """
     place = np.full(int(table.label.max()) + 1, -1)
-    for group, labels in enumerate(groups):
-        place[[label for label in labels if label < len(place)]] = group
-    rows = place[table.label] >= 0
-    label, tau, weight = place[table.label[rows]], table.tau[rows], table.weight[rows]
-    score, background = table.score[rows], table.background[rows]
-    used = np.bincount(label, tau, len(groups)) * np.bincount(label, weight, len(groups)) > 0
+    for number, labels in enumerate(groups):
+        place[[label for label in labels if label < len(place)]] = number
+    group = place[table.label]
+    influence, sums = np.zeros_like(table.score), np.zeros((len(groups), table.score.shape[1]))
+    values, used = (table.score, table.tau, table.background, table.weight), np.zeros(len(groups), bool)
+    row_kernels.group_influence(group, *values, LEAST_OTHERS, influence, sums, used)
     if np.count_nonzero(used) < 2:
         return None
-    influence, sums = np.zeros_like(score), np.zeros((len(groups), score.shape[1]))
-    tau = np.where(used[label], tau, 0.0)
-    for group in np.flatnonzero(used).tolist():
-        side = label == group
-        rate = tau[side].sum() / weight[side].sum()
-        center = _mean_of_others(background[side], weight[side])
-        around = background[side] - weight[side][:, None] * center
-        influence[side] = score[side] - tau[side][:, None] * center - rate * around
-        sums[group] = score[side].sum(0) - rate * background[side].sum(0)
+    rows: Any = slice(None) if group.min() >= 0 else group >= 0
+    tau = np.where(used[group], table.tau, 0.0)[rows]
     pieces = table.cluster[rows], table.piece[rows], table.size[rows]
-    return GroupScores(influence, sums, label, tau, *pieces, table.covariance)
-
-
-def _mean_of_others(background: Floats, weight: Floats) -> Floats:
-    """(m, D) B / W of the other rows: with its own, noise would look small where clusters are few."""
-    total = weight.sum()
-    others = (background.sum(0) - background) / np.maximum(total - weight, 1e-300)[:, None]
-    enough = total - weight > LEAST_OTHERS * total
-    return np.asarray(np.where(enough[:, None], others, background.sum(0) / total))
+    return GroupScores(influence[rows], sums, group[rows], tau, *pieces, table.covariance)
 
 
 def difference_effect(scores: GroupScores) -> Effect:
@@ -191,19 +178,15 @@ def trend_effect(scores: GroupScores, x: Floats) -> Effect:
 
 def unpredicted(influence: Floats, tau: Floats, label: Ints) -> tuple[Floats, Floats]:
     """(m, D) What the mean of the other rows of the label does not predict, and (m) the share 1 − w of these in τ."""
-    rest, others = np.zeros_like(influence), np.ones(len(influence))
-    for group in np.unique(label):
-        side = label == group
-        w = tau[side] / max(float(tau[side].sum()), 1e-300)
-        others[side] = np.maximum(1 - w, 0.05)
-        rest[side] = (influence[side] - np.outer(w, influence[side].sum(0))) / others[side][:, None]
+    rest, others = np.empty_like(influence), np.empty(len(influence))
+    row_kernels.without_predicted(influence, tau, label, int(label.max()) + 1, LEAST_SHARE_OF_OTHERS, rest, others)
     return rest, others
 
 
 def without_noise(d: Floats, y: Floats, rest: Floats, others: Floats, cluster: Ints) -> Effect:
     """‖d‖² without the noise Σ y·rest, and its variance from the squares of √(1−w) rest; summed by cluster."""
     z = sum_by(rest * np.sqrt(others)[:, None], cluster)
-    noise = float((sum_by(y, cluster) * sum_by(rest, cluster)).sum())
+    noise = float(np.vdot(sum_by(y, cluster), sum_by(rest, cluster)))
     covariance, k = z.T @ z, (z * z).sum(1)
     variance = 2 * max(float((covariance * covariance).sum() - (k * k).sum()), 0.0)
     along = float(d @ covariance @ d) / max(float(d @ d), 1e-300)
@@ -243,4 +226,4 @@ def quadratic_form_p(y: Floats, statistic: float) -> float:
     freedom = variance**3 / max(third, 1e-3 * variance**1.5) ** 2
     z = (statistic - float(k.sum())) / np.sqrt(2 * variance)
     # the upper tail of a chi-square that is scaled to mean 0 and variance 1
-    return float(stats.chi2.sf(max(freedom + np.sqrt(2 * freedom) * z, 0.0), freedom))
+    return float(scipy.special.chdtrc(freedom, max(freedom + np.sqrt(2 * freedom) * z, 0.0)))

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,8 @@ BATCH_BYTES = 768 * 2**20  # for the sums of a batch of words over their occurre
 
 Result = TypeVar("Result")
 Singles = NDArray[np.float32]
-OccurrenceSums = tuple[kernels.WordsInUnits, Singles, Singles]  # the words and their units, and s and τ of each pair
+# the words and their units, and s and τ of each pair
+OccurrenceSums: TypeAlias = "tuple[kernels.WordsInUnits, Singles, Singles]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class ScoreTable:
     covariance: Floats  # (D, D) Σ
     sigma: Singles = field(
         default_factory=lambda: np.empty(0, np.float32)
-    )  # (N) σ at the sampled positions of the background
+    )  # (N) σ at the sampled positions of the background, if they were asked for
     unit_weight: Floats = field(default_factory=lambda: np.empty(0))  # (U)
 
 
@@ -192,7 +193,8 @@ class ScorePass(TextPass):
         """The bytes that a pass over all words takes at most, about: contexts, sums over occurrences and a tile."""
         width, cells = self.rho.shape[1], len(self.cells)
         sums = min(BATCH_BYTES, 4 * (width + 1) * len(self.unit))
-        tile = min(self._words_per_tile, len(self.ids)) * (4 * len(self.contexts) + 4 * cells * width)
+        positions = len(self.contexts) if self.cells.shared else len(self._candidates)
+        tile = min(self._words_per_tile, len(self.ids)) * 4 * (positions + cells * width)
         table = 6 * 8 * self.dimensions * max(len(self.units) if not self.cells.shared else self._most_units, cells)
         return int(self.contexts.nbytes + self.context_words.nbytes + sums + self.threads * (tile + table))
 
@@ -245,9 +247,16 @@ class ScorePass(TextPass):
         return batches
 
     def run(
-        self, chosen: Sequence[int], function: Callable[[ScoreTable], Result], label: str = "testing"
+        self,
+        chosen: Sequence[int],
+        function: Callable[[ScoreTable], Result],
+        label: str = "testing",
+        with_sigma: bool = False,
     ) -> Iterator[Result]:
-        """The results of a function of the table of each chosen word (a number among those tested), in order."""
+        """The results of a function of the table of each chosen word (a number among those tested), in order.
+
+        `with_sigma` says whether the function needs σ at every sampled position.
+        """
         batches = self.batches(chosen)
         done = 0
         with bar(label, quiet=self.quiet) as progress, thread_pool(self.threads) as pool:
@@ -257,7 +266,7 @@ class ScorePass(TextPass):
                 tiles = [range(i, min(i + size, len(batch))) for i in range(0, len(batch), size)]
 
                 def work(tile: range, batch: list[int] = batch, sums: OccurrenceSums = sums) -> list[Result]:
-                    return [function(table) for table in self._tables(batch, tile, *sums)]
+                    return [function(table) for table in self._tables(batch, tile, with_sigma, *sums)]
 
                 for results in pool.map(work, tiles):
                     done += len(results)
@@ -283,10 +292,10 @@ class ScorePass(TextPass):
         return words, s, tau
 
     def _tables(
-        self, batch: list[int], tile: range, words: kernels.WordsInUnits, s: Singles, taus: Singles
+        self, batch: list[int], tile: range, with_sigma: bool, words: kernels.WordsInUnits, s: Singles, taus: Singles
     ) -> Iterator[ScoreTable]:
         """The tables of a few words of a batch; the background is read for all of them at once."""
-        sigma, background, weight = self._background_sums(np.array([batch[i] for i in tile]))
+        sigma, at_candidates, background, weight = self._background_sums([batch[i] for i in tile], with_sigma)
         size = self.dimensions
         for k, i in enumerate(tile):
             pairs = slice(words.start[i], words.start[i + 1])
@@ -302,33 +311,42 @@ class ScorePass(TextPass):
             yield ScoreTable(
                 *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, column * score, factor * tau),
                 *(scale * column * around[:, :size], scale * factor * around_weight),
-                self._covariance(sigma[k], word),
+                self._covariance(at_candidates[k], word),
                 sigma[k],
                 unit_weight,
             )
 
-    def _background_sums(self, words: Ints) -> tuple[Singles, Singles, Singles]:
-        """(n, N) σ at every sampled position, and its sums by cell: (cells, n, W) of σ h, and (cells, n) of σ."""
-        rho, edges = self.rho[words], self.context_start[self.cells.start]
-        sigma = np.empty((len(words), len(self.contexts)), np.float32)
-        background = np.zeros((len(self.cells), *rho.shape), np.float32)
+    def _background_sums(self, words: Sequence[int], with_sigma: bool) -> tuple[Singles, Singles, Singles, Singles]:
+        """σ at the sampled positions (n, N), if they are asked for or rows need them, and at the candidates for Σ, and
+        the sums by cell: (cells, n, D or more) of σ h, and (cells, n) of σ.
+        """
+        rho, edges, step = self.rho[words], self.context_start[self.cells.start], self._candidate_step
         weight = np.zeros((len(self.cells), len(words)), np.float32)
         if len(self.cells) > CELLS_PER_KERNEL:
+            sigma = np.empty((len(words), len(self.contexts)), np.float32)
+            background = np.zeros((len(self.cells), *rho.shape), np.float32)
             for start in range(0, len(self.contexts), POSITIONS_PER_PRODUCT):
                 part = slice(start, start + POSITIONS_PER_PRODUCT)
                 sigma[:, part] = rho @ self.contexts[part].T
             kernels.logistic_rows(sigma)
             kernels.cell_sums(self.lanes, self.contexts, edges, sigma, background, weight)
-            return sigma, background, weight
+            return sigma, sigma[:, ::step], background, weight
+        rho, contexts = rho[:, : self.dimensions], self.contexts[:, : self.dimensions]
+        background = np.zeros((len(self.cells), *rho.shape), np.float32)
+        sigma = np.empty((len(words), len(contexts) if with_sigma or self.cells.shared else 0), np.float32)
+        at_candidates = np.empty((len(words), len(self._candidates)), np.float32)
         for cell, (first, last) in enumerate(zip(edges.tolist(), edges[1:].tolist())):
             for start in range(first, last, POSITIONS_PER_PRODUCT):
-                part = slice(start, min(start + POSITIONS_PER_PRODUCT, last))
-                here = rho @ self.contexts[part].T
+                end = min(start + POSITIONS_PER_PRODUCT, last)
+                here = rho @ contexts[start:end].T
                 kernels.logistic_rows(here)
-                sigma[:, part] = here
-                background[cell] += here @ self.contexts[part]
+                candidate = -(-start // step)  # the first of these positions
+                at_candidates[:, candidate : -(-end // step)] = here[:, candidate * step - start :: step]
+                if sigma.size:
+                    sigma[:, start:end] = here
+                background[cell] += here @ contexts[start:end]
                 weight[cell] += here.sum(1)
-        return sigma, background, weight
+        return sigma, at_candidates, background, weight
 
     def _by_row(self, units: Ints, sigma: Singles, background: Singles, weight: Singles) -> tuple[Floats, Floats]:
         """The background of a word by row of its table, from that by cell: B (m, W) and W (m)."""
@@ -344,8 +362,7 @@ class ScorePass(TextPass):
 
     def _covariance(self, sigma: Singles, word: int) -> Floats:
         """(D, D) Σ, from positions sampled systematically in proportion to σ, the same whatever else is tested."""
-        contexts, sigma = self._candidates, sigma[:: self._candidate_step]
-        size = COVARIANCE_POSITIONS
+        contexts, size = self._candidates, COVARIANCE_POSITIONS
         if len(contexts) <= size:
             rows, share = contexts.astype(np.float64), (sigma / max(float(sigma.sum()), 1e-30)).astype(np.float64)
             mean = share @ rows

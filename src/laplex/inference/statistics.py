@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from laplex.embeddings import Embeddings
-from laplex.engines.kernels import LANE
+from laplex.engines.state import FLOATS_PER_CACHE_LINE
 from laplex.inference import kernels
 from laplex.inference.units import Ints, Options
 from laplex.model.likelihoods import Likelihood
@@ -67,7 +67,7 @@ class TextPass:
             Likelihood.of(model["likelihood"]).context_is_window_sum,
             options.seed * 1_000_003,
         )
-        self.lanes = (np.int8(0),) * (self.text.alpha.shape[1] // LANE)
+        self.lanes = (np.int8(0),) * (self.text.alpha.shape[1] // FLOATS_PER_CACHE_LINE)
         self.lengths = np.diff(tokens.offsets)[documents]
         ends = starts_of(self.lengths)
         shares = np.linspace(0, ends[-1], 16 * self.threads + 1)[1:-1]
@@ -212,7 +212,7 @@ def _stretches(vectors: Singles, start: Ints, total: Ints) -> list[Contexts]:
 
 def pad(vectors: NDArray[Any]) -> Singles:
     """Rows filled up with zeros to the length that the kernels want."""
-    width = -(-vectors.shape[1] // LANE) * LANE
+    width = -(-vectors.shape[1] // FLOATS_PER_CACHE_LINE) * FLOATS_PER_CACHE_LINE
     padded = np.zeros((len(vectors), width), np.float32)
     padded[:, : vectors.shape[1]] = vectors
     return padded

@@ -13,19 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from laplex.inference.permutations import (
-    ENOUGH_EXCEEDANCES,
-    FIRST_DRAWS,
-    MAX_DRAWS,
-    Design,
-    Permutations,
-)
+from laplex.inference.counting import ENOUGH_EXCEEDANCES, FIRST_DRAWS, MAX_DRAWS, Counted
+from laplex.inference.permutations import Design, Permutations
 from laplex.inference.score_test import Effect, GroupScores, formula_p, group_scores
 from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.statistics import thread_pool
@@ -46,23 +40,12 @@ class Finding(NamedTuple):
     permutations: int  # over which p was counted; 0 if it comes from a formula
 
 
-class Permuted(Protocol):
-    """The statistic of a word, and the draws it is compared with."""
-
-    @property
-    def pieces(self) -> NDArray[np.float32]:
-        """What draws are made of."""
-
-    def exceedances(self, first: int, last: int) -> int:
-        """How many of the draws from `first` up to `last` have a statistic at least as large."""
-
-
 class Prepared(NamedTuple):
     """What the test of a word can compute."""
 
     effect: Callable[[], Effect]
     formula: Callable[[], float]
-    permuted: Callable[[], Permuted]
+    permuted: Callable[[], Counted]
 
 
 class WordTest(ABC):
@@ -78,7 +61,7 @@ class WordTest(ABC):
     def operations(self, pieces: int, dimensions: int) -> float:
         """Of one draw for a word; `pieces` is `ScorePass.exchanged` of it."""
 
-    def begin(self, table: ScoreTable, draws: int) -> tuple[Finding, Permuted | None] | None:
+    def begin(self, table: ScoreTable, draws: int) -> tuple[Finding, Counted | None] | None:
         """The effect and p after the first draws, and what more can be made of if these reach T too rarely."""
         prepared = self.prepare(table)
         if prepared is None:
@@ -90,7 +73,7 @@ class WordTest(ABC):
         finding = Finding(prepared.effect(), (exceeding + 1) / (draws + 1), draws)
         return finding, permuted if exceeding < ENOUGH_EXCEEDANCES else None
 
-    def permuted(self, table: ScoreTable) -> Permuted:
+    def permuted(self, table: ScoreTable) -> Counted:
         """The draws for a word that has been tested."""
         prepared = self.prepare(table)
         assert prepared is not None
@@ -128,10 +111,10 @@ def run_tests(text: ScorePass, tests: Sequence[WordTest], permutations: int | No
     """For each test, the findings by word; with `permutations`, these are made for every word and no others."""
     draws = FIRST_DRAWS if permutations is None else permutations
     found: list[dict[int, Finding]] = [{} for _ in tests]
-    kept: dict[tuple[int, int], Permuted] = {}  # by test and word
+    kept: dict[tuple[int, int], Counted] = {}  # by test and word
     room = KEPT_BYTES
 
-    def begin(table: ScoreTable) -> list[tuple[Finding, Permuted | None] | None]:
+    def begin(table: ScoreTable) -> list[tuple[Finding, Counted | None] | None]:
         return [test.begin(table, draws) if test.tested[table.word] else None for test in tests]
 
     chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
@@ -156,7 +139,7 @@ def _more_exceedances(
     text: ScorePass,
     tests: Sequence[WordTest],
     pending: Sequence[set[int]],
-    kept: Mapping[tuple[int, int], Permuted],
+    kept: Mapping[tuple[int, int], Counted],
     first: int,
     last: int,
 ) -> Iterator[tuple[int, int, int]]:
@@ -208,6 +191,7 @@ def _pending(
 def adjust_p(p: Floats) -> Floats:
     """p after Benjamini and Hochberg, over all that are known; the others stay unknown."""
     adjusted, known = np.full(len(p), np.nan), np.isfinite(p)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(p[known])
+    order = np.flatnonzero(known)[np.argsort(p[known])]
+    of_rank = p[order] * (len(order) / np.arange(1, len(order) + 1))
+    adjusted[order] = np.minimum(np.minimum.accumulate(of_rank[::-1])[::-1], 1.0)
     return adjusted

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, check_interval, quote
@@ -209,4 +209,4 @@ def warn_of_speakers(column: str, decided_by: str | None) -> None:
 def interval_quantile(interval: float) -> float:
     """The standard deviations on each side of the mean that hold a share `interval` of a normal distribution."""
     check_interval(interval)
-    return float(stats.norm.ppf(0.5 + interval / 2))
+    return float(scipy.special.ndtri(0.5 + interval / 2))

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import solve_triangular
 
 from laplex.errors import InputError, StorageError
 from laplex.model.graph import Graph
@@ -85,6 +84,8 @@ class SliceCovariance:
 
 def inverse_of_precision(weights: Floats, diagonal: Floats) -> Floats:
     """(L + D)⁻¹ of a graph over slices. Nothing is subtracted, so every entry is precise, however small."""
+    from scipy.linalg import solve_triangular
+
     edges, rest_of_diagonal = weights.copy(), diagonal.copy()
     size = len(diagonal)
     lower, pivots = np.eye(size), np.empty(size)

@@ -4,19 +4,20 @@
 
 Signed: an edge of sign −1 costs ½ a ‖θ_i + θ_j‖², so that the precision stays positive semi-definite. Directed: i is
 pulled towards j, j is not pulled to i; that is a penalty, not a prior, since no density has such a gradient. An edge
-of infinite weight ties its ends: they are one vector. R nodes, E edges, T fixed targets, which are the nodes R, R+1, …
+of infinite weight ties its ends: they are one vector. Latent nodes, the last of the R, are vectors that no text is
+about, such as the mean of a word's vectors in many groups: what they join is joined through them. R nodes, E edges, T
+fixed targets, which are the nodes R, R+1, …
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from laplex.errors import InputError, quote
 
@@ -38,6 +39,8 @@ class Graph:
         diagonal: (R) How strongly each node is pulled to zero.
         targets: (T, D) Vectors that stay fixed, as further nodes behind the others.
         names: What the nodes are called, for graphs that are handed to `Edges`.
+        latent: How many of the nodes, the last ones, are no vectors of words or contexts. An edge that joins one to
+            others has it as its second end.
 
     Example:
         >>> import laplex as lx
@@ -55,6 +58,7 @@ class Graph:
     diagonal: Floats
     targets: Floats = field(default_factory=lambda: np.empty((0, 0)))
     names: tuple[Hashable, ...] | None = None
+    latent: int = 0
 
     def __post_init__(self) -> None:
         if len(self.first) != len(self.second):
@@ -86,6 +90,40 @@ class Graph:
         return len(self.diagonal)
 
     @property
+    def own(self) -> int:
+        """The number of nodes that are not latent."""
+        return len(self) - self.latent
+
+    def to_latent(self) -> NDArray[np.bool_]:
+        """(E) The edges whose second end is latent."""
+        return (self.second >= self.own) & (self.second < len(self))
+
+    def levels_of_latent(self) -> Iterator[tuple[Ints, Ints]]:
+        """The ends of edges to latent nodes: first to those that join own nodes alone, then to others."""
+        edges = np.flatnonzero(self.to_latent() & ~self.directed)
+        while len(edges):
+            waiting = np.zeros(len(self), np.bool_)
+            waiting[self.second[edges]] = True
+            later = np.zeros(len(self), np.bool_)
+            later[self.second[edges[waiting[self.first[edges]]]]] = True
+            now = ~later[self.second[edges]]
+            if not now.any():
+                raise InputError("latent nodes join each other in a circle")
+            yield self.first[edges[now]], self.second[edges[now]]
+            edges = edges[~now]
+
+    def spread_to_latent(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(R) Values of the nodes that are not latent, and of each latent one the smallest among those it joins."""
+        largest = np.iinfo(np.int64).max
+        spread = np.concatenate([values, np.full(self.latent, largest, np.int64)])
+        edges = np.flatnonzero(self.to_latent())
+        for _ in range(self.latent):  # one that joins latent nodes comes to know theirs a turn later
+            if (spread < largest).all():
+                break
+            np.minimum.at(spread, self.second[edges], spread[self.first[edges]])
+        return spread
+
+    @property
     def edges(self) -> int:
         """The number of edges E."""
         return len(self.first)
@@ -112,6 +150,7 @@ class Graph:
         diagonal: Any = 0.0,
         targets: Floats | None = None,
         names: Sequence[Hashable] | None = None,
+        latent: int = 0,
     ) -> Graph:
         """A graph from arrays, or from numbers that hold for all edges or nodes.
 
@@ -125,6 +164,7 @@ class Graph:
             diagonal: One entry, or one for each node.
             targets: (T, D) Vectors that stay fixed, as the nodes R, R + 1, …
             names: What the nodes are called.
+            latent: How many of the nodes, the last ones, are no vectors of words or contexts.
 
         Returns:
             The graph.
@@ -145,6 +185,7 @@ class Graph:
             _broadcast(diagonal, nodes, np.float64),
             np.empty((0, 0)) if targets is None else targets,
             None if names is None else tuple(names),
+            latent,
         )
 
     @classmethod
@@ -249,20 +290,38 @@ class Graph:
 
     @classmethod
     def union(cls, graphs: Sequence[Graph]) -> Graph:
-        """All edges of several graphs over the same nodes, and the sum of their diagonals."""
-        sizes = {len(graph) for graph in graphs}
+        """All edges of several graphs over the same nodes, and the sum of their diagonals.
+
+        Each graph has latent nodes of its own, which come one after the other.
+        """
+        sizes = {graph.own for graph in graphs}
         if len(sizes) > 1:
             raise InputError(f"graphs over {' and '.join(f'{size:,}' for size in sorted(sizes))} nodes do not add")
         widths = {graph.targets.shape[1] for graph in graphs if len(graph.targets)}
         if len(widths) > 1:
             raise InputError(f"fixed vectors of {quote(sorted(widths))} dimensions do not go together")
-        nodes, width = sizes.pop(), widths.pop() if widths else 0
+        own, width = sizes.pop(), widths.pop() if widths else 0
+        latent = sum(graph.latent for graph in graphs)
         targets = [graph.targets.reshape(len(graph.targets), width) for graph in graphs]
         edges = {name: np.concatenate([getattr(graph, name) for graph in graphs]) for name in _EDGE_ARRAYS}
-        before = np.repeat(np.cumsum([0, *map(len, targets[:-1])]), [graph.edges for graph in graphs])
-        edges["second"] += np.where(edges["second"] >= nodes, before, 0)  # fixed vectors of earlier graphs are first
-        diagonal = np.sum([graph.diagonal for graph in graphs], axis=0)
-        return cls(**edges, diagonal=diagonal, targets=np.concatenate(targets), names=graphs[0].names)
+        latent_before = targets_before = 0
+        ends: list[list[Ints]] = [[], []]
+        for graph in graphs:  # latent nodes and fixed vectors of earlier graphs are first
+            nodes = np.arange(len(graph) + len(graph.targets))
+            nodes[own:] += latent_before
+            nodes[len(graph) :] += latent - latent_before - graph.latent + targets_before
+            for one, numbers in zip(ends, (graph.first, graph.second), strict=True):
+                one.append(nodes[numbers])
+            latent_before, targets_before = latent_before + graph.latent, targets_before + len(graph.targets)
+        edges |= {"first": np.concatenate(ends[0]), "second": np.concatenate(ends[1])}
+        of_latent = [graph.diagonal[own:] for graph in graphs]
+        diagonal = np.concatenate([np.sum([graph.diagonal[:own] for graph in graphs], axis=0), *of_latent])
+        fixed = np.concatenate(targets)
+        return cls(**edges, diagonal=diagonal, targets=fixed, names=graphs[0].names, latent=latent)
+
+    def part(self, begin: int, end: int, diagonal: Floats) -> Graph:
+        """The same nodes with the edges from `begin` up to `end` alone, and another diagonal."""
+        return replace(self, **{name: getattr(self, name)[begin:end] for name in _EDGE_ARRAYS}, diagonal=diagonal)
 
     def __add__(self, other: Graph) -> Graph:
         """The union of the edges of two graphs over the same nodes."""
@@ -343,7 +402,7 @@ class Graph:
         diagonal += np.bincount(first[signed], 4.0 * self.weight[signed], nodes)
         kept = ~loops
         weight, sign, directed = self.weight[kept], self.sign[kept], self.directed[kept]
-        return Graph(first[kept], second[kept], weight, sign, directed, diagonal, self.targets)
+        return Graph(first[kept], second[kept], weight, sign, directed, diagonal, self.targets, latent=self.latent)
 
     def merge_ties(self) -> tuple[Graph, NDArray[np.int32]]:
         """The graph with tied nodes as one and repeated edges added up, and the new node of each old one."""
@@ -368,6 +427,8 @@ def _broadcast(values: Any, count: int, dtype: Any) -> NDArray[Any]:
 
 
 def _components(first: Any, second: Any, nodes: int) -> tuple[int, NDArray[np.int32]]:
+    from scipy.sparse import csgraph
+
     links = sparse.coo_array((np.ones(len(first), bool), (first, second)), shape=(nodes, nodes))
     count, component = csgraph.connected_components(links, directed=False)
     return int(count), component

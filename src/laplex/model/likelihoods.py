@@ -21,9 +21,9 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, log_expit
 
 from laplex.errors import InputError
 
@@ -193,6 +193,7 @@ class CBOW(Likelihood):
     _sums_window = True
 
     def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
+        log_expit, expit = scipy.special.log_expit, scipy.special.expit
         h = text.around @ alpha
         own = rho[text.tokens]
         positive = (own * h).sum(1)
@@ -217,6 +218,7 @@ class SGNS(Likelihood):
     _sums_window = False
 
     def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
+        log_expit, expit = scipy.special.log_expit, scipy.special.expit
         together = text.cooccurrences.toarray()
         scores = rho @ alpha.T
         expected = negatives * np.outer(text.noise, together.sum(0))

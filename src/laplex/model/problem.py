@@ -1,7 +1,8 @@
 """Everything an engine may see, as arrays: text, parameters, prior and likelihood.
 
 An engine knows rows, edges and tokens; it has never heard of parties, years or languages. Rows that are tied are one
-parameter; `slot` says which. With absent="filled", words in slices where they do not occur have none.
+parameter; `slot` says which. With absent="filled", words in slices where they do not occur have none. Latent nodes of
+the graph, such as the mean of a word over groups, are parameters that no row has: the last ones.
 P parameters, R rows, M documents, V words of all languages.
 """
 
@@ -112,20 +113,22 @@ def _parameters_for_all(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     if tied := rows.tied_words(slot):
         say(f"{tied}: an infinite strength ties them; a finite one keeps them apart", quiet=quiet)
     parts: dict[str, Graph] = {}
-    targets = 0
+    edges, latent = 0, len(rows)
     for number, (part, graph) in enumerate(zip(model.prior.parts, graphs, strict=True), 1):
         name = repr(part) if repr(part) not in parts else f"{part!r} ({number})"
-        second = np.where(graph.second >= len(rows), graph.second + targets, graph.second)  # fixed vectors are shared
-        parts[name] = replace(graph, second=second, targets=total.targets).contract(slot, len(merged))
-        targets += len(graph.targets)
+        diagonal = np.zeros(len(total))
+        diagonal[: len(rows)] = graph.diagonal[: len(rows)]
+        diagonal[latent : latent + graph.latent] = graph.diagonal[len(rows) :]
+        parts[name] = total.part(edges, edges + graph.edges, diagonal).contract(slot, len(merged))
+        edges, latent = edges + graph.edges, latent + graph.latent
     origin = np.arange(len(rows))
     for language, vocabulary in enumerate(rows.vocabularies):
         start, end = rows.word_start(language, 0), rows.word_start(language, len(rows.slices))
         origin[start:end] = start + np.arange(end - start) % len(vocabulary)
     initial_row, pooled_row = np.full((2, len(merged)), len(rows), np.int64)
-    np.minimum.at(initial_row, slot, origin)
-    np.minimum.at(pooled_row, slot, rows.without_slices())
-    numbers = {"slot": slot, "initial_row": initial_row, "pooled_row": pooled_row}
+    np.minimum.at(initial_row, slot, total.spread_to_latent(origin))
+    np.minimum.at(pooled_row, slot, total.spread_to_latent(rows.without_slices()))
+    numbers = {"slot": slot[: len(rows)], "initial_row": initial_row, "pooled_row": pooled_row}
     return numbers | {"graph": merged, "parts": parts}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 from laplex.text.vocabulary import Vocabulary
 
 Role = Literal["word", "context"]

@@ -12,7 +12,7 @@ from laplex.errors import StorageError
 from laplex.model.rows import Rows
 from laplex.model.vectors import Vectors
 from laplex.runtime import storage
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 from laplex.text.vocabulary import Vocabulary, unpack_phrases
 
 KIND = "embeddings"  # that manifests of saved models have

@@ -1,14 +1,19 @@
 """Charts of the tables and vectors of laplex, as PDF, SVG, PNG or an HTML page that needs no network.
 
-Altair is imported by the first chart, not with this package.
+The modules are imported when they are first used, and Altair by the first chart.
 """
 
-from laplex.plots.chart import Chart, save
-from laplex.plots.findings import explanation, volcano
-from laplex.plots.network import graph
-from laplex.plots.projections import map, trajectory
-from laplex.plots.ranking import bars, coefficients, dots
-from laplex.plots.series import curve, history, lines
+from typing import TYPE_CHECKING
+
+from laplex.runtime import lazy
+
+if TYPE_CHECKING:
+    from laplex.plots.chart import Chart, save
+    from laplex.plots.findings import explanation, volcano
+    from laplex.plots.network import graph
+    from laplex.plots.projections import map, trajectory
+    from laplex.plots.ranking import bars, coefficients, dots
+    from laplex.plots.series import curve, history, lines
 
 __all__ = [
     "Chart",
@@ -25,3 +30,15 @@ __all__ = [
     "trajectory",
     "volcano",
 ]
+
+__getattr__, __dir__ = lazy.attributes(
+    __name__,
+    {
+        "laplex.plots.chart": ["Chart", "save"],
+        "laplex.plots.findings": ["explanation", "volcano"],
+        "laplex.plots.network": ["graph"],
+        "laplex.plots.projections": ["map", "trajectory"],
+        "laplex.plots.ranking": ["bars", "coefficients", "dots"],
+        "laplex.plots.series": ["curve", "history", "lines"],
+    },
+)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import polars as pl
 from pandas.api.types import is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
 
 from laplex.errors import InputError, quote
@@ -41,6 +40,8 @@ def as_frame(frame: Any) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame):
         if not hasattr(frame, "__arrow_c_stream__"):
             raise InputError(f"a chart is drawn of a frame, not of {type(frame).__name__}")
+        import polars as pl
+
         frame = pd.DataFrame(pl.DataFrame(frame).to_dict(as_series=False))
     result: pd.DataFrame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
     if len(duplicates := result.columns[result.columns.duplicated()]):

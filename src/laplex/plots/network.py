@@ -1,6 +1,6 @@
 """The neighborhood of a word in the graph of the prior: which vectors it joins to those of the word, how strongly.
 
-N nodes, which are parameters of the model or fixed vectors that an anchor pulls them to.
+N nodes, which are parameters of the model, means of slices, or fixed vectors that an anchor pulls them to.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from laplex.plots.chart import COLORS, Chart, Floats, alt, finish, label_marks, 
 from laplex.plots.projections import Plane, arrowheads, principal_components
 
 Ints = NDArray[np.int64]
-_SHAPES = {"word": "circle", "context": "square", "fixed vector": "diamond"}
+_SHAPES = {"word": "circle", "context": "square", "mean": "triangle-up", "fixed vector": "diamond"}
 _WIDTH = 600  # pixels
 _LAYOUT_ROUNDS = 150
 
@@ -122,6 +122,9 @@ def _describe(fitted: Vectors, graph: Graph, nodes: Ints) -> pd.DataFrame:
     for node, names in names_of.items():
         if node >= len(graph):
             described.append(("fixed vector", "fixed vector"))
+            continue
+        if node >= graph.own:
+            described.append(("mean", "mean of slices"))
             continue
         words = list(dict.fromkeys(word for word, _, _ in names))
         slices = [", ".join(slice) for _, role, slice in names if role == "word" and slice]

@@ -5,7 +5,7 @@ By default an answer says what would hold in another sample of text; with `test=
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -14,22 +14,9 @@ import pandas as pd
 from laplex.errors import InputError, check_keywords, explain_keywords, quote
 from laplex.model.priors.prior import saved_priors
 from laplex.model.vectors import Vectors
+from laplex.runtime.lazy import provided
 
 MIN_USES = 5  # of a word in a slice, for its vector to say anything there
-_PROVIDERS: dict[str, Callable[[], Callable[..., Any]]] = {}
-
-
-def provide(functions: Mapping[str, Callable[[], Callable[..., Any]]]) -> None:
-    """Register functions that answer methods of `Embeddings` by name; they are imported when they are first called.
-
-    Tests and reports are made from Embeddings, so their packages import this one, not the other way round.
-    """
-    _PROVIDERS.update(functions)
-
-
-def provided(name: str) -> Callable[..., Any]:
-    """The function that was registered under a name."""
-    return _PROVIDERS[name]()
 
 
 class StoredTest(NamedTuple):

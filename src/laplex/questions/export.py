@@ -9,19 +9,23 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, explain_keywords, quote
 from laplex.model.vectors import Vectors
 from laplex.questions.answers import Answers, slice_values
-from laplex.runtime import atomic
+from laplex.runtime import atomic, lazy
 from laplex.runtime.display import bar
 from laplex.text import word2vec
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 ENDINGS = ".txt and .vec (word2vec text), .bin (word2vec binary), .csv, each also .gz, .npz (NumPy) and .parquet"
 # how text begins that a spreadsheet would run (the wide signs in East Asia), perhaps escaped already

@@ -5,9 +5,18 @@ what all are made of. `describing` puts a model into words. `choosing` says whic
 with.
 """
 
-from laplex.questions.answers import provide
-from laplex.reports.writing import Report, report
+from typing import TYPE_CHECKING
+
+from laplex.runtime import lazy
+
+if TYPE_CHECKING:
+    from laplex.reports.writing import Report, report
 
 __all__ = ["Report", "report"]
 
-provide({"report": lambda: report})
+__getattr__, __dir__ = lazy.attributes(
+    __name__,
+    {
+        "laplex.reports.writing": ["Report", "report"],
+    },
+)

@@ -14,16 +14,20 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from laplex.errors import InputError
+from laplex.runtime import lazy
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 COMPRESSED = (".gz", ".zst")
 MAX_DOCUMENT_BYTES = 1 << 25  # in a compressed file

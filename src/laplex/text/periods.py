@@ -12,12 +12,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from laplex.errors import InputError
+from laplex.runtime import lazy
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 # 2010, 2010-05, 2010-05-03, 20100503, the last two also with a time of day
 _DATE = r"^(?P<year>[0-9]{4})(?:-?(?P<month>[0-9]{2})(?:-?(?P<day>[0-9]{2})(?:[T ][0-9].*)?)?)?$"

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-import polars as pl
+from laplex.runtime import lazy
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
+
 
 # With marks, which belong to letters in many scripts (Hindi vowel signs) and are the accents of decomposed Unicode.
 LETTER = r"[\p{L}\p{M}\p{N}]"

@@ -11,9 +11,9 @@ import os
 import time
 from collections.abc import Collection, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import platformdirs
@@ -23,38 +23,14 @@ from laplex.errors import InputError, StorageError, check_int, quote
 from laplex.runtime import storage
 from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
-from laplex.text.corpus import Corpus
-from laplex.text.ingest import build, cache_key, spans
-from laplex.text.originals import Originals, folder_of
-from laplex.text.periods import are_periods, in_order, is_number, numbers_of
-from laplex.text.phrases import phrases_in_words
+from laplex.text.periods import are_periods, is_number, numbers_of
+from laplex.text.slices import Slices
 from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary, unpack_phrases
 
-
-@dataclass(frozen=True)
-class Slices:
-    """The combinations of metadata values that occur; that of document m is `keys[of_document[m]]`."""
-
-    columns: tuple[str, ...]
-    keys: tuple[tuple[str, ...], ...]
-    of_document: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def values(self, column: str) -> list[str]:
-        """The values of a column, in order."""
-        place = self.columns.index(column)
-        return in_order({key[place] for key in self.keys})
-
-    def cells(self, column: str) -> list[dict[str, int]]:
-        """The sets of slices that differ in `column` only, each a dict from its values in order to their slices."""
-        place = self.columns.index(column)
-        cells: dict[tuple[str, ...], dict[str, int]] = {}
-        for slice, key in enumerate(self.keys):
-            cells.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = slice
-        return [{value: cell[value] for value in in_order(cell)} for cell in cells.values()]
+if TYPE_CHECKING:
+    from laplex.text.corpus import Corpus
+    from laplex.text.originals import Originals
 
 
 class Tokens:
@@ -189,6 +165,8 @@ class Tokens:
         return " ".join(words[i] for i in self.document(index).tolist())
 
     def _open_originals(self) -> Originals:
+        from laplex.text.originals import Originals, folder_of
+
         folder = folder_of(self.folder)
         if not self.folder.name.startswith("tokens-") or not storage.exists(folder):
             raise InputError(
@@ -368,6 +346,8 @@ class Tokens:
         Returns:
             (S, V) How often each word of the language occurs in each slice.
         """
+        from laplex.text.ingest import spans
+
         size = len(self.vocabularies[language])
         counts = np.zeros(len(slices) * size, np.int64)
         for first, last in spans(self.offsets):
@@ -421,6 +401,9 @@ class Tokens:
             >>> len(Tokens.of(lx.read([{"text": "to be or not to be"}]), min_count=2, quiet=True))
             4
         """
+        from laplex.text.ingest import build, cache_key
+        from laplex.text.originals import folder_of
+
         if isinstance(keep, str):
             raise InputError(f'keep is a list of words: write keep=["{keep}"]')
         min_count = check_int("min_count", min_count)
@@ -462,6 +445,8 @@ class Tokens:
 
     def _say_phrases(self, quiet: bool) -> None:
         """Say which phrases were found, and which of those that were listed were not."""
+        from laplex.text.phrases import phrases_in_words
+
         if "phrases" in self.settings:
             for line in phrases_in_words(self.settings["phrases"], self.vocabularies):
                 say(line, quiet=quiet)

@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 
 from laplex.errors import InputError, check_int
 from laplex.runtime.display import bar
-from laplex.text.ingest import spans
 from laplex.text.tokens import Tokens
 
 TOPIC = "topic"  # the column that tests know, also if the text has none
@@ -147,6 +146,8 @@ class _WordSpace:
 
     def _pieces(self, documents: Ints) -> Iterator[Ints]:
         """Documents in pieces of about as many tokens."""
+        from laplex.text.ingest import spans
+
         ends = np.concatenate([[0], np.cumsum(np.diff(self._tokens.offsets)[documents])])
         for first, last in spans(ends):
             yield documents[first:last]

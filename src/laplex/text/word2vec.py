@@ -18,16 +18,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from laplex.errors import InputError
-from laplex.runtime import atomic
+from laplex.runtime import atomic, lazy
 from laplex.runtime.display import bar
 from laplex.text.files import input_errors
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23  # read at once

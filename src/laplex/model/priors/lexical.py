@@ -6,18 +6,19 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, quote
-from laplex.lexicons.pairs import read_pairs
-from laplex.lexicons.wordpairs import WordPairs
 from laplex.model.graph import Graph
 from laplex.model.pretrained import Pretrained, foreign, look_up
 from laplex.model.priors.prior import ByEdge, ByWord, Prior, by_word, check_by_edge, check_strength, shown
 from laplex.model.rows import Role, Rows
+
+if TYPE_CHECKING:
+    from laplex.lexicons.wordpairs import WordPairs
 
 Joins = Literal["word-word", "word-context", "context-context"]
 ROLES: dict[str, list[tuple[Role, Role]]] = {
@@ -40,6 +41,8 @@ class _OnPairs(Prior):
     directed: bool = False
 
     def __post_init__(self) -> None:
+        from laplex.lexicons.pairs import read_pairs
+
         check_strength(self.strength)
         object.__setattr__(self, "source", read_pairs(self.source))
         check_by_edge(self.strength, len(self.source), self.source.name)

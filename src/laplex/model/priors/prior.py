@@ -282,7 +282,7 @@ def ridge_of_text(tokens: int) -> float:
 
     It grows with the power 0.35 of the size in between. A weaker ridge predicts held-out text a little better, but the
     vectors of words with tens of occurrences then fit noise: similarities, analogies and translations are worse.
-    benchmarks/RESULTS.md has the trials.
+    experiments/little_text.py has the trials.
     """
     return float(min(max(10.0 * (tokens / 300_000) ** 0.35, 10.0), 30.0))
 

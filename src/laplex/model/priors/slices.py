@@ -1,9 +1,19 @@
-"""Priors on one word in several slices: it is alike in all groups, or from one time to the next."""
+"""Priors on one word in several slices: it is alike in all groups, or from one time to the next.
+
+Where all slices of a cell are joined alike, the graph between them is complete: S(S − 1)/2 edges. With more than a few
+slices it is written as a star around a latent node, S edges of S times the weight. That node has no text, so it is at
+its optimum m, the mean of the vectors, and there
+
+    ½ Sa Σ_s ‖ρ_s − m‖² = ½ a Σ_{s<t} ‖ρ_s − ρ_t‖²
+
+so the maximum is the same one.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, TypeAlias
@@ -15,10 +25,11 @@ from laplex.model.graph import Graph
 from laplex.model.priors.prior import Prior, WordPrior, check_strength
 from laplex.model.rows import Rows
 from laplex.text.periods import positions
-from laplex.text.tokens import Slices
+from laplex.text.slices import Slices
 
 ByValues: TypeAlias = float | Mapping[tuple[str, str], float]  # one for two values of a column; 0 for the others
 SliceEdges: TypeAlias = list[tuple[int, int, float]]  # two slices and the weight between them
+MAX_COMPLETE = 3  # slices; a complete graph over them has no more edges than a star
 
 
 class _AcrossSlices(Prior):
@@ -33,31 +44,43 @@ class _AcrossSlices(Prior):
         return [self.column, *super().tuning_names]
 
     @abstractmethod
-    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
-        """Edges between slices that differ in this column alone, which are given by its values, and their diagonal."""
+    def _cell(self, cell: dict[str, int], mean: int) -> tuple[SliceEdges, float | list[float]]:
+        """Edges between slices that differ in this column alone, and their diagonal.
+
+        Args:
+            cell: The slices by their value of the column.
+            mean: The number of a latent node that they may be joined through.
+        """
 
     def _slice_graph(self, slices: Slices) -> Graph:
         """The edges between slices and the diagonal that every word has."""
         edges: SliceEdges = []
-        diagonal = np.zeros(len(slices))
+        diagonal, latent = np.zeros(len(slices)), 0
         for cell in self._cells(slices):
-            joined, diagonal[list(cell.values())] = self._cell(cell)
+            mean = len(slices) + latent
+            joined, diagonal[list(cell.values())] = self._cell(cell, mean)
             edges += joined
+            latent += any(second == mean for _, second, _ in joined)
         first, second, weight = np.array(edges, np.float64).reshape(-1, 3).T
-        return Graph.of(len(slices), first, second, weight, diagonal=diagonal)
+        diagonal = np.append(diagonal, np.zeros(latent))
+        return Graph.of(len(diagonal), first, second, weight, diagonal=diagonal, latent=latent)
 
     def graph(self, rows: Rows) -> Graph:
         slices = self._slice_graph(rows.slices)
-        diagonal = np.zeros(len(rows))
+        begin = len(rows)  # of a language's latent rows
         first, second, weight = [], [], []
+        diagonal = np.zeros(len(rows) + slices.latent * sum(map(len, rows.vocabularies)))
         for language, vocabulary in enumerate(rows.vocabularies):
-            starts, words = np.array(rows.everywhere("word", language)), np.arange(len(vocabulary))
+            words = np.arange(len(vocabulary))
+            starts = np.array(rows.everywhere("word", language))
+            starts = np.append(starts, begin + np.arange(slices.latent) * len(words))
             first.append((starts[slices.first, None] + words).reshape(-1))
             second.append((starts[slices.second, None] + words).reshape(-1))
             weight.append(np.repeat(slices.weight, len(words)))
-            diagonal[starts[0] : starts[0] + len(starts) * len(words)] = np.repeat(slices.diagonal, len(words))
+            diagonal[(starts[:, None] + words).reshape(-1)] = np.repeat(slices.diagonal, len(words))
+            begin += slices.latent * len(words)
         edges = (np.concatenate(arrays) for arrays in (first, second, weight))
-        return Graph.of(len(rows), *edges, diagonal=diagonal)
+        return Graph.of(len(diagonal), *edges, diagonal=diagonal, latent=len(diagonal) - len(rows))
 
     def word_prior(self, rows: Rows) -> WordPrior:
         graph = self._slice_graph(rows.slices)
@@ -66,9 +89,13 @@ class _AcrossSlices(Prior):
                 'absent="filled" takes finite strengths: where a word is always the same, take the column out of vary='
             )
         size, nothing = len(rows.slices), np.zeros(sum(map(len, rows.vocabularies)))
-        weights = np.zeros((size, size))
-        np.add.at(weights, (graph.first, graph.second), graph.weight)
-        return WordPrior(weights + weights.T, graph.diagonal, nothing, nothing)
+        whole = np.zeros((len(graph), len(graph)))
+        np.add.at(whole, (graph.first, graph.second), graph.weight)
+        whole += whole.T
+        weights, stars = whole[:size, :size], whole[:size, size:]
+        weights = weights + (stars / np.maximum(stars.sum(0), 1e-300)) @ stars.T  # the means at their optimum
+        np.fill_diagonal(weights, 0.0)
+        return WordPrior(weights, graph.diagonal[:size], nothing, nothing)
 
     def _cells(self, slices: Slices) -> list[dict[str, int]]:
         """For all values of the other columns, the slices by their value of this one."""
@@ -92,11 +119,21 @@ class _AcrossSlices(Prior):
         return float(self.strength.get((one, two), self.strength.get((two, one), 0.0)))
 
 
+def all_alike(slices: Sequence[int], weight: float, mean: int) -> SliceEdges:
+    """Edges that join every two of some slices by the same weight, through the latent node `mean` if they are many."""
+    if math.isinf(weight):
+        return [(one, two, weight) for one, two in pairwise(slices)]
+    if weight == 0 or len(slices) <= MAX_COMPLETE:
+        return [(one, two, weight) for one, two in combinations(slices, 2) if weight]
+    return [(slice, mean, len(slices) * weight) for slice in slices]
+
+
 @dataclass(frozen=True)
 class Groups(_AcrossSlices):
     """A word means nearly the same in all groups: −½ strength Σ_w Σ_{s<t} ‖ρ_w,s − ρ_w,t‖².
 
-    s and t run over the slices that differ in `column` alone. This is the paper's grouped model.
+    s and t run over the slices that differ in `column` alone. This is the paper's grouped model. More than three groups
+    are joined through their mean, which has the same maximum, so there are as many edges as groups.
 
     Args:
         column: The column whose values are the groups; one of those that the model varies by.
@@ -116,7 +153,9 @@ class Groups(_AcrossSlices):
     def __post_init__(self) -> None:
         check_strength(self.strength)
 
-    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+    def _cell(self, cell: dict[str, int], mean: int) -> tuple[SliceEdges, float | list[float]]:
+        if not isinstance(self.strength, Mapping):
+            return all_alike([*cell.values()], float(self.strength or 0.0), mean), 0.0
         return [(one, two, self._between(a, b)) for (a, one), (b, two) in combinations(cell.items(), 2)], 0.0
 
 
@@ -148,13 +187,12 @@ class GroupMean(_AcrossSlices):
         check_strength(self.strength, infinite=False)
         check_strength(self.spread, infinite=False, optional=False)
 
-    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+    def _cell(self, cell: dict[str, int], mean: int) -> tuple[SliceEdges, float | list[float]]:
         strength = self.strength or 0.0
         total = self.spread + len(cell) * strength
         if total == 0:
             return [], 0.0
-        edges = [(one, two, strength**2 / total) for one, two in combinations(cell.values(), 2)]
-        return edges, self.spread * strength / total
+        return all_alike([*cell.values()], strength**2 / total, mean), self.spread * strength / total
 
     @classmethod
     def group_mean(cls, described: Mapping[str, Any], column: str) -> tuple[float, float] | None:
@@ -191,7 +229,7 @@ class Chain(_AcrossSlices):
         if self.start is not None:
             check_strength(self.start, infinite=False)
 
-    def _cell(self, cell: dict[str, int]) -> tuple[SliceEdges, float | list[float]]:
+    def _cell(self, cell: dict[str, int], mean: int) -> tuple[SliceEdges, float | list[float]]:
         steps = pairwise(cell.items())
         edges = [(one, two, self._between(a, b) / self._gap(a, b)) for (a, one), (b, two) in steps]
         return edges, [self.start or 0.0, *[0.0] * (len(cell) - 1)]
