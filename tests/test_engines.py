@@ -186,9 +186,10 @@ def test_the_prior_counts_once(name, likelihood):
     }[name]
     problem = small.problem(SPEECHES, prior, vary, likelihood=likelihood)
     edges = problem.graph if name == "ridge" else replace(problem.graph, diagonal=np.zeros(problem.parameters))
-    found = run_cpu(problem, 300)
-    best = reference.maximize(problem, found, steps=200, tolerance=1e-5)
-    assert log_prior(edges, found) == pytest.approx(log_prior(edges, best), rel=0.2)
+    found = [run_cpu(problem, 300, seed=seed) for seed in (1, 2, 3)]
+    best = reference.maximize(problem, found[0], steps=200, tolerance=1e-5)
+    cost = np.mean([log_prior(edges, theta) for theta in found])
+    assert cost == pytest.approx(log_prior(edges, best), rel=0.25)
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)

@@ -51,7 +51,10 @@ TRAINING_OPTIONS = (
 
 
 def model_and_tokens(
-    file: Annotated[str, Argument(help="A corpus: a file, a folder or a glob in quotes.")],
+    file: Annotated[
+        str,
+        Argument(help="A corpus: a file, a folder, a glob in quotes, or an address of Parquet (s3://, https://, ...)."),
+    ],
     text: TextColumn = "text",
     unit: Unit = None,
     group: Annotated[list[str] | None, Option(help="A column of groups, such as the party; may be repeated.")] = None,

@@ -32,7 +32,7 @@ EDGES_PER_BATCH = 1 << 22
 class Share:
     """The problem of one rank, and which of its parameters are those of other ranks."""
 
-    whole: Problem  # with this rank's documents, and the parameters of all ranks
+    whole: Problem  # with this rank's documents, and the parameters of all ranks; of several, without parts
     problem: Problem  # the same with its own parameters alone
     communicator: Communicator
     owners: Ints | None  # of the blocks of the layout; None if every rank holds everything
@@ -73,6 +73,7 @@ class Share:
         at_home[communicator.rank] = np.empty(0, np.int64)
         asked = communicator.all_to_all([rows[places] for places in at_home])
         lent = [np.searchsorted(rows, part.view(np.int64)) for part in asked]
+        whole = replace(whole, parts={})  # which have all edges once more
         return cls(whole, problem, communicator, owners, home, rows, at_home, lent)
 
     @property
