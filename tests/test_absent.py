@@ -181,7 +181,16 @@ def test_what_is_left_is_schurs_complement_for_every_graph(seed, slices, latent,
     parameters = np.arange(len(slice))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(elimination, "MAX_DEGREE", most)
-        for name in ("_find", "_added_edges", "_add", "new_graph", "_take_out", "reduce_word", "reduce_words"):
+        for name in (
+            "_find",
+            "_added_edges",
+            "_add",
+            "new_graph",
+            "_take_out",
+            "_take_out_leaf",
+            "reduce_word",
+            "reduce_words",
+        ):
             patch.setattr(elimination, name, getattr(elimination, name).py_func)
         patch.setattr(absent, "reduce_words", elimination.reduce_words)
         contexts = len(slice) + np.arange(5)
