@@ -23,7 +23,7 @@ from laplex.fitting.tune import Tuning, tune
 from laplex.inference.change import change
 from laplex.model.graph import Graph
 from laplex.model.model import Model
-from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, Prior, Ridge, Translations
+from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Nested, Pairs, Prior, Ridge, Translations
 from laplex.reports import report
 from laplex.text import word2vec
 from laplex.text.corpus import Corpus, demo, read
@@ -45,6 +45,7 @@ __all__ = [
     "InputError",
     "LaplexError",
     "Model",
+    "Nested",
     "Pairs",
     "Phrases",
     "Prior",

@@ -195,6 +195,8 @@ class Estimation:
         self.settings |= self.initial.settings if self.initial else {}
         self.identity = fit_identity(model, training, tokens, problem, self.initial)
         if communicator().size > 1:
+            if (problem.graph.first >= problem.graph.own).any():
+                raise InputError("Nested is for one process: of several, none has all means. Write lx.Groups")
             from laplex.engines import ranks
 
             if training.engine == "reference" or training.inference != "map":
