@@ -23,6 +23,7 @@ from laplex.engines import reference
 from laplex.engines.sampling import AliasTables, count_visits
 from laplex.engines.state import State
 from laplex.fitting.estimation import Estimation
+from laplex.fitting.held_out import HeldOutText
 from laplex.fitting.stability import refitted
 from laplex.inference.conditional import joined_words
 from laplex.inference.jackknife import jackknife_vectors
@@ -431,6 +432,21 @@ def test_held_out_text_is_judged_as_if_all_vectors_were_kept(texts):
     table = lx.evaluation.held_out(models, other, quiet=True)
     one, two = table["log_likelihood"]
     assert one == pytest.approx(two, rel=1e-6)
+
+
+@pytest.mark.parametrize("languages", [("",), ("x", "y")])
+def test_strengths_are_chosen_by_the_same_text(languages):
+    tokens = lx.Tokens.of(small.corpus(sparse_documents(160, languages=languages)), min_count=1, quiet=True)
+    where = Rows(tokens.vocabularies, tokens.slices(["year"]))
+    found = []
+    for kind in ("kept", "filled"):
+        model = lx.Model(["year"], lx.Ridge(0.5) + lx.Chain("year", 4.0), dimensions=6, subsample=0.01, absent=kind)
+        found.append(HeldOutText.of_problem(tokens, make_problem(model, tokens, where, 0.3, 1), 1))
+    for name in ("ids", "lengths", "documents", "language"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+    assert len(found[0].ids) < np.diff(tokens.offsets)[found[0].documents].sum()
+    tuning = lx.tune(model, tokens, {"year": [1.0, 10.0]}, epochs=2, holdout=0.3, tests=False, quiet=True)
+    assert tuning.model.prior.parts[1].strength in (1.0, 10.0)
 
 
 def test_two_languages(texts):
