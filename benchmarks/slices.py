@@ -74,12 +74,14 @@ def speakers_of(persons: np.ndarray, count: int) -> list[str]:
     """Cut the documents of persons into `count` speakers of about as many; small persons are put together if needed."""
     place = np.arange(len(persons)) * count // len(persons)
     if count > len(np.unique(persons)):
-        # as many parts of each person as it has of the documents, the largest remainders rounded up
+        # a part of each person for so many documents, and one of those who have fewer
         sizes = np.bincount(persons)
-        exact = sizes * count / len(persons)
-        parts = np.maximum(np.floor(exact), 1).astype(int)
-        order = np.argsort(-(exact - parts))
-        parts[order[: max(count - parts.sum(), 0)]] += 1
+        low, high = 1.0, float(len(persons))
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if np.ceil(sizes / middle).sum() <= count else (middle, high)
+        parts = np.ceil(sizes / high).astype(int)
+        parts[np.argsort(-sizes / parts)[: count - parts.sum()]] += 1
         first = np.cumsum(sizes) - sizes
         within = np.arange(len(persons)) - first[persons]
         place = (np.cumsum(parts) - parts)[persons] + within * parts[persons] // sizes[persons]

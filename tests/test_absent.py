@@ -434,6 +434,23 @@ def test_held_out_text_is_judged_as_if_all_vectors_were_kept(texts):
     assert one == pytest.approx(two, rel=1e-6)
 
 
+def test_findings_are_the_same_whatever_becomes_of_absent_words():
+    """Tests are about the text, by contexts that have not seen which slice a word is in."""
+    rows = small.documents(160, 20, 18)
+    for row in rows:
+        lacks = 5 if row["party"] == "D" else 0
+        row["text"] = [word for word in row["text"] if int(word) < 8 or int(word) % 6 != lacks]
+    tokens = lx.Tokens.of(small.corpus(rows), min_count=1, quiet=True)
+    tables = []
+    for kind in ("kept", "filled"):
+        model = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 10.0), dimensions=6, absent=kind)
+        fitted = lx.fit(model, tokens, epochs=5, threads=1, engine="cpu", quiet=True)
+        assert (fitted.slot < 0).any() == (kind == "filled")
+        tables.append(fitted.contrast("party"))
+    assert len(tables[0]) > 3
+    pd.testing.assert_frame_equal(*tables)
+
+
 @pytest.mark.parametrize("languages", [("",), ("x", "y")])
 def test_strengths_are_chosen_by_the_same_text(languages):
     tokens = lx.Tokens.of(small.corpus(sparse_documents(160, languages=languages)), min_count=1, quiet=True)
