@@ -23,6 +23,7 @@ from laplex.engines import reference
 from laplex.engines.sampling import AliasTables, count_visits
 from laplex.engines.state import State
 from laplex.fitting.estimation import Estimation
+from laplex.fitting.held_out import HeldOutText
 from laplex.fitting.stability import refitted
 from laplex.inference.conditional import joined_words
 from laplex.inference.jackknife import jackknife_vectors
@@ -181,7 +182,16 @@ def test_what_is_left_is_schurs_complement_for_every_graph(seed, slices, latent,
     parameters = np.arange(len(slice))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(elimination, "MAX_DEGREE", most)
-        for name in ("_find", "_added_edges", "_add", "new_graph", "_take_out", "reduce_word", "reduce_words"):
+        for name in (
+            "_find",
+            "_added_edges",
+            "_add",
+            "new_graph",
+            "_take_out",
+            "_take_out_leaf",
+            "reduce_word",
+            "reduce_words",
+        ):
             patch.setattr(elimination, name, getattr(elimination, name).py_func)
         patch.setattr(absent, "reduce_words", elimination.reduce_words)
         contexts = len(slice) + np.arange(5)
@@ -422,6 +432,38 @@ def test_held_out_text_is_judged_as_if_all_vectors_were_kept(texts):
     table = lx.evaluation.held_out(models, other, quiet=True)
     one, two = table["log_likelihood"]
     assert one == pytest.approx(two, rel=1e-6)
+
+
+def test_findings_are_the_same_whatever_becomes_of_absent_words():
+    """Tests are about the text, by contexts that have not seen which slice a word is in."""
+    rows = small.documents(160, 20, 18)
+    for row in rows:
+        lacks = 5 if row["party"] == "D" else 0
+        row["text"] = [word for word in row["text"] if int(word) < 8 or int(word) % 6 != lacks]
+    tokens = lx.Tokens.of(small.corpus(rows), min_count=1, quiet=True)
+    tables = []
+    for kind in ("kept", "filled"):
+        model = lx.Model(["party"], lx.Ridge(1.0) + lx.Groups("party", 10.0), dimensions=6, absent=kind)
+        fitted = lx.fit(model, tokens, epochs=5, threads=1, engine="cpu", quiet=True)
+        assert (fitted.slot < 0).any() == (kind == "filled")
+        tables.append(fitted.contrast("party"))
+    assert len(tables[0]) > 3
+    pd.testing.assert_frame_equal(*tables)
+
+
+@pytest.mark.parametrize("languages", [("",), ("x", "y")])
+def test_strengths_are_chosen_by_the_same_text(languages):
+    tokens = lx.Tokens.of(small.corpus(sparse_documents(160, languages=languages)), min_count=1, quiet=True)
+    where = Rows(tokens.vocabularies, tokens.slices(["year"]))
+    found = []
+    for kind in ("kept", "filled"):
+        model = lx.Model(["year"], lx.Ridge(0.5) + lx.Chain("year", 4.0), dimensions=6, subsample=0.01, absent=kind)
+        found.append(HeldOutText.of_problem(tokens, make_problem(model, tokens, where, 0.3, 1), 1))
+    for name in ("ids", "lengths", "documents", "language"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+    assert len(found[0].ids) < np.diff(tokens.offsets)[found[0].documents].sum()
+    tuning = lx.tune(model, tokens, {"year": [1.0, 10.0]}, epochs=2, holdout=0.3, tests=False, quiet=True)
+    assert tuning.model.prior.parts[1].strength in (1.0, 10.0)
 
 
 def test_two_languages(texts):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from laplex.inference.change import change
     from laplex.model.graph import Graph
     from laplex.model.model import Model
-    from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Pairs, Prior, Ridge, Translations
+    from laplex.model.priors import Anchor, Chain, Edges, GroupMean, Groups, Nested, Pairs, Prior, Ridge, Translations
     from laplex.reports import report
     from laplex.runtime.program import __version__ as __version__
     from laplex.text import word2vec
@@ -47,6 +47,7 @@ __all__ = [
     "InputError",
     "LaplexError",
     "Model",
+    "Nested",
     "Pairs",
     "Phrases",
     "Prior",
@@ -100,6 +101,7 @@ __getattr__, __dir__ = lazy.attributes(
             "Edges",
             "GroupMean",
             "Groups",
+            "Nested",
             "Pairs",
             "Prior",
             "Ridge",

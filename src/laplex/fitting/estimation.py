@@ -19,6 +19,7 @@ from laplex.errors import InputError
 from laplex.fitting.choosing import choose_strengths
 from laplex.fitting.earlier import EarlierModel, slices_with
 from laplex.fitting.epochs import DivergedError, EpochLoop, Report, Task, record_of, summary
+from laplex.fitting.estimate import announce
 from laplex.fitting.initial import InitialVectors
 from laplex.fitting.provenance import fit_settings
 from laplex.fitting.start import POOLED, Records, Start, pooled_epochs, pooled_model, pooled_problem
@@ -89,6 +90,8 @@ def fit(
     def candidate(model: Model, training: Training, report: Report, starts: Path) -> Estimation:
         return Estimation(model, tokens, training, True, report, starts, judge_epochs=False, initial=initial)
 
+    if training.engine != "reference":
+        announce(model, tokens, training, quiet)
     choice = choose_strengths(model, tokens, training, candidate, quiet)
     estimation = Estimation(choice.model, tokens, training, quiet, initial=initial)
     estimation.settings = choice.added_to(estimation.settings)

@@ -133,10 +133,11 @@ class HeldOutText:
         lengths = np.diff(tokens.offsets)
         texts = [tokens.document(document) for document in documents.tolist()]
         ids = np.concatenate([np.empty(0, np.int64), *texts])
-        language = problem.language[documents]
-        chance = problem.keep[np.repeat(problem.vocabulary_start[language], lengths[documents]) + ids]
+        own = [problem.ids[begin : begin + lengths[m]] for m, begin in zip(documents, tokens.offsets[documents])]
+        start = np.repeat(problem.vocabulary_start[problem.language[documents]], lengths[documents])
+        chance = problem.keep[start + np.concatenate([np.empty(0, np.int64), *own])]
         keep = np.random.default_rng([seed, 4]).random(len(ids)) < chance
-        return cls._of_kept(tokens, documents, ids, keep, language, seed)
+        return cls._of_kept(tokens, documents, ids, keep, tokens.languages[documents].astype(np.int64), seed)
 
     @classmethod
     def _of_kept(

@@ -14,6 +14,7 @@ import pandas as pd
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
+from laplex.fitting.estimate import announce
 from laplex.fitting.estimation import keep_tests
 from laplex.fitting.grid import Candidate, Grid, Values
 from laplex.fitting.race import Race, Results
@@ -137,6 +138,8 @@ def tune(
     training = _training(candidates.candidates[0].model, training, holdout, rest)
     tokens = as_tokens(corpus, token_options, quiet)
     suggest_unit(candidates.candidates[0].model.vary, tokens, quiet)
+    if training.engine != "reference":
+        announce(candidates.candidates[0].model, tokens, training, quiet, of="each fit of ")
     if not training.holdout:
         share = HELD_OUT_TOKENS / max(len(tokens), 1)
         training = replace(training, holdout=min(MAX_HOLDOUT, max(MIN_HOLDOUT, share)))

@@ -38,12 +38,14 @@ class SliceGraph(NamedTuple):
     second: Ints
     weight: Floats
     diagonal: Floats  # (n)
+    degree: Ints  # (n) the number of edges of each node
     slices: int  # how many nodes are slices; only these have the ridge of a word besides
 
     @classmethod
     def of(cls, graph: Graph) -> SliceGraph:
         """The arrays of a graph whose nodes are slices, and latent ones behind them."""
-        return cls(graph.first, graph.second, graph.weight, graph.diagonal, graph.own)
+        degree = np.bincount(np.concatenate([graph.first, graph.second]), minlength=len(graph))
+        return cls(graph.first, graph.second, graph.weight, graph.diagonal, degree, graph.own)
 
 
 class WordGraph(NamedTuple):
@@ -177,6 +179,20 @@ def _remove(graph, edge):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def _take_out_leaf(prior, graph, record, edge, leaf, other):  # type: ignore[no-untyped-def]
+    """Take out a node of one edge before that is linked, since of a star most are such nodes."""
+    count, weight, diagonal = record.taken[0], prior.weight[edge], graph.diagonal[leaf]
+    begin = record.start[count]
+    share = weight / (weight + diagonal)
+    graph.diagonal[other] += share * diagonal
+    graph.weight[edge] = 0.0
+    graph.gone[leaf] = True
+    record.node[count], record.start[count + 1] = leaf, begin + 1
+    record.other[begin], record.share[begin] = other, share
+    record.taken[0] = count + 1
+
+
+@njit(nogil=True, cache=True)
 def reduce_word(prior, ridge, slices, graph, record):  # type: ignore[no-untyped-def]
     """Take out of a word's graph what can be taken out, given the slices in which the word occurs."""
     nodes = len(prior.diagonal)
@@ -191,9 +207,15 @@ def reduce_word(prior, ridge, slices, graph, record):  # type: ignore[no-untyped
     for slice in slices:
         graph.present[slice] = True
     for e in range(len(prior.first)):
-        graph.weight[e] = prior.weight[e]
-        _link(graph, 2 * e, prior.first[e])
-        _link(graph, 2 * e + 1, prior.second[e])
+        one, two = prior.first[e], prior.second[e]
+        if prior.degree[one] == 1 and not graph.present[one]:
+            _take_out_leaf(prior, graph, record, e, one, two)
+        elif prior.degree[two] == 1 and not graph.present[two]:
+            _take_out_leaf(prior, graph, record, e, two, one)
+        else:
+            graph.weight[e] = prior.weight[e]
+            _link(graph, 2 * e, one)
+            _link(graph, 2 * e + 1, two)
     for most in range(1, MAX_DEGREE + 1):  # those of few edges first, which leave the fewest
         height, least = 0, MAX_DEGREE + 1
         for node in range(nodes):

@@ -6,6 +6,18 @@ the vector of word w in slice s and α_w its context vector.
 
 from laplex.model.priors.lexical import Anchor, Edges, Pairs, Translations
 from laplex.model.priors.prior import Prior, Ridge, Sum
-from laplex.model.priors.slices import Chain, GroupMean, Groups
+from laplex.model.priors.slices import Chain, GroupMean, Groups, Nested
 
-__all__ = ["Anchor", "Chain", "Edges", "GroupMean", "Groups", "Pairs", "Prior", "Ridge", "Sum", "Translations"]
+__all__ = [
+    "Anchor",
+    "Chain",
+    "Edges",
+    "GroupMean",
+    "Groups",
+    "Nested",
+    "Pairs",
+    "Prior",
+    "Ridge",
+    "Sum",
+    "Translations",
+]

@@ -107,8 +107,8 @@ class Prior(ABC):
     def word_prior(self, rows: Rows) -> WordPrior:
         """The same prior, word by word; an error for priors that join different words."""
         raise InputError(
-            'absent="filled" goes with priors that join a word to itself alone (Ridge, Groups, GroupMean and Chain), '
-            f'not with {self!r}: leave it out, or write absent="kept"'
+            'absent="filled" goes with priors that join a word to itself alone (Ridge, Groups, GroupMean, Nested and '
+            f'Chain), not with {self!r}: leave it out, or write absent="kept"'
         )
 
     @property

@@ -194,6 +194,83 @@ class GroupMean(_AcrossSlices):
 
 
 @dataclass(frozen=True)
+class Nested(_AcrossSlices):
+    """Vectors scatter around the mean of their group, and means of groups around that of the group they are in.
+
+    With speakers within parties: ρ_w,s ~ N(m_w,p, γ⁻¹ I) for the speakers s of party p, and m_w,p ~ N(m_w, γ₀⁻¹ I). The
+    means are no vectors of their own that questions show, and nothing but their groups says where they are. A word that
+    a speaker hardly uses has a vector near that of the party.
+
+    Args:
+        columns: The columns from the outermost to the innermost, as in `["party", "speaker"]`; the model varies by all
+            of them. Slices that differ in other columns are apart.
+        strength: γ, the precision of a vector around the mean of its group. Without it, `lx.fit` chooses it by
+            held-out text.
+        outer: γ₀, the precision of a mean around that of the groups next to it; by default the same.
+
+    Example:
+        >>> import laplex as lx
+        >>> prior = lx.Ridge() + lx.Nested(["party", "speaker"], 100.0)
+        >>> model = lx.Model(vary=["party", "speaker"], prior=prior, absent="filled")
+    """
+
+    columns: Sequence[str]
+    strength: float | None = None
+    outer: float | None = None
+
+    in_words = "Words vary by {within}, the inner groups around the mean of the outer ones ({strength})."
+
+    def __post_init__(self) -> None:
+        check_strength(self.strength, infinite=False)
+        check_strength(self.outer, infinite=False)
+        if isinstance(self.columns, str) or len(self.columns) < 2 or len({*self.columns}) < len(self.columns):
+            raise InputError(
+                f"Nested({self.columns!r}): name two columns or more, the outermost first, as in "
+                'lx.Nested(["party", "speaker"]); for one column, write lx.Groups'
+            )
+        object.__setattr__(self, "columns", tuple(self.columns))
+
+    @property
+    def column(self) -> str:  # type: ignore[override]
+        """The innermost column."""
+        return self.columns[-1]
+
+    def describe(self, rows: Rows | None = None) -> dict[str, Any]:
+        return super().describe(rows) | {"columns": list(self.columns)}
+
+    @classmethod
+    def sentence(cls, described: Mapping[str, Any]) -> str | None:
+        return super().sentence({**described, "within": " within ".join(reversed(described["columns"]))})
+
+    def _cell(self, cell: dict[str, int], mean: int) -> tuple[SliceEdges, float | list[float]]:
+        raise NotImplementedError("slices of several cells are joined")
+
+    def _slice_graph(self, slices: Slices) -> Graph:
+        self.check_chosen()
+        if missing := [name for name in self.columns if name not in slices.columns]:
+            raise InputError(
+                f'the prior is about "{missing[0]}", by which vectors do not vary: '
+                f"vary={list(slices.columns)}. Add it there, or take it out of the prior"
+            )
+        own = [slices.columns.index(name) for name in self.columns]
+        rest = [place for place in range(len(slices.columns)) if place not in own]
+        inner = float(self.strength or 0.0)
+        outer = inner if self.outer is None else self.outer
+        nodes = {tuple(key[place] for place in rest + own): slice for slice, key in enumerate(slices.keys)}
+        edges: SliceEdges = []
+        first, weight = 0, inner
+        for _ in self.columns if inner else ():  # the slices to the means of their groups, these to those of theirs
+            means: dict[tuple[str, ...], int] = {}
+            for key, node in nodes.items():
+                edges.append((node, means.setdefault(key[:-1], len(slices) + first + len(means)), weight))
+            first, nodes, weight = first + len(means), means, outer
+            if not outer:
+                break
+        one, two, weights = np.array(edges, np.float64).reshape(-1, 3).T
+        return Graph.of(len(slices) + first, one, two, weights, latent=first)
+
+
+@dataclass(frozen=True)
 class Chain(_AcrossSlices):
     """A word drifts slowly: −½ strength Σ_w Σ_t ‖ρ_w,t − ρ_w,t+1‖², t running over the values of `column` in order.
 
