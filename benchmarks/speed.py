@@ -1,11 +1,13 @@
 """Training speed and time to quality: laplex and gensim, side by side in one run.
 
-    python benchmarks/speed.py --data DATA [--part speed|quality|scale|memory|authors] [--repeats 3]
+    python benchmarks/speed.py --data DATA [--part all|speed|quality|engines|scale|memory|authors] [--repeats 3]
 
 speed    tokens per second of one epoch: gensim in its fastest mode (`corpus_file`) without a prior, laplex without and
          with a prior of about three edges per row; with the same text, dimensions, window, negatives, subsampling and
          threads. Runs alternate, and medians are printed, because machines are noisy.
 quality  seconds to reach the mean over the similarity sets that gensim has after five epochs.
+engines  the Torch engine on the CPU beside the Numba engine, and that both learn equally well.
+all      these three: what `measure` returns.
 scale    seconds of an epoch from 1M to 40M tokens.
 memory   the peak memory of a process that fits all of the text, and the size of its vectors.
 authors  the package by the paper's authors on 200,000 tokens, in a separate environment: --python its/bin/python.
@@ -21,11 +23,14 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
+from results import Aim, Section
 from scipy.stats import spearmanr
 
 import laplex as lx
@@ -36,6 +41,13 @@ from laplex.model.rows import Rows
 
 EDGES = 3  # per row
 STRENGTH = 10.0
+TOKENS = 6_000_000
+PEER_EPOCHS = 5  # of gensim, whose quality is to be reached
+MOST_EPOCHS = 8
+BARS = {"cbow": 4.0, "sgns": 8.0}
+TITLE = "Training speed and time to quality"
+TEXT = """One epoch of the training loop, without reading, counting and compiling, and the seconds until the mean over
+the similarity sets is that of gensim after five epochs. A ratio is of laplex with a prior to gensim, which has none."""
 
 
 def first_tokens(path: Path, count: int) -> lx.Tokens:
@@ -66,7 +78,7 @@ def run_laplex(problem: Problem, threads: int, epochs: int = 1) -> tuple[float, 
     start = time.perf_counter()
     for epoch in range(epochs):
         engine.run(Epoch(epoch, epochs, rate, 1, threads), lambda share: None)
-    return time.perf_counter() - start, state.theta[: problem.vocabulary_start[1]]
+    return time.perf_counter() - start, state.theta[: problem.vocabulary_start[1]].copy()
 
 
 def run_gensim(file: str, likelihood: str, dimensions: int, threads: int, epochs: int = 1) -> tuple[float, Any]:
@@ -110,51 +122,100 @@ def similarity(index: Any, vectors: np.ndarray, folder: Path) -> float:
     return float(np.mean(scores))
 
 
-def speed(arguments: argparse.Namespace) -> None:
-    print("| text | likelihood | dimensions | threads | gensim | laplex | with edges | ratio | cost of the edges |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for name in arguments.texts:
-        tokens = first_tokens(arguments.data / f"{name}.parquet", arguments.tokens)
-        with tempfile.TemporaryDirectory() as folder:
-            file = text_file(tokens, folder)
-            for likelihood in arguments.likelihoods:
-                for dimensions in arguments.dimensions:
-                    plain, joined = (problem_of(tokens, likelihood, dimensions, edges) for edges in (False, True))
-                    for threads in arguments.threads:
-                        runs: list[list[float]] = [[], [], []]
-                        for _ in range(arguments.repeats):
-                            runs[0].append(run_gensim(file, likelihood, dimensions, threads)[0])
-                            runs[1].append(run_laplex(plain, threads)[0])
-                            runs[2].append(run_laplex(joined, threads)[0])
-                        a, b, c = (len(tokens) / statistics.median(times) / 1e6 for times in runs)
-                        print(
-                            f"| {name} | {likelihood} | {dimensions} | {threads} | {a:.2f} | {b:.2f} | {c:.2f} "
-                            f"| {c / a:.1f} | {1 - c / b:.0%} |",
-                            flush=True,
-                        )
-
-
-def quality(arguments: argparse.Namespace) -> None:
-    tokens = first_tokens(arguments.data / "wikipedia-en.parquet", arguments.tokens)
-    sets = arguments.data / "similarity"
-    print("| likelihood | gensim, 5 epochs | seconds | laplex epochs | similarity | seconds | share of gensim's time |")
-    print("|---|---|---|---|---|---|---|")
+def speed_table(
+    tokens: lx.Tokens, likelihoods: list[str], dimensions: list[int], threads: list[int], repeats: int
+) -> pd.DataFrame:
+    """Millions of tokens a second: gensim once, since it takes the most time, laplex with and without edges."""
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         file = text_file(tokens, folder)
-        for likelihood in ("cbow", "sgns"):
-            peer_time, peer = run_gensim(file, likelihood, 100, 2, 5)
+        for likelihood in likelihoods:
+            for size in dimensions:
+                plain, joined = (problem_of(tokens, likelihood, size, edges) for edges in (False, True))
+                for count in threads:
+                    peer = len(tokens) / run_gensim(file, likelihood, size, count)[0] / 1e6
+                    runs: list[list[float]] = [[], []]
+                    for _ in range(repeats):
+                        runs[0].append(run_laplex(plain, count)[0])
+                        runs[1].append(run_laplex(joined, count)[0])
+                    alone, whole = (len(tokens) / statistics.median(seconds) / 1e6 for seconds in runs)
+                    row = {"likelihood": likelihood, "dimensions": size, "threads": count, "gensim": peer}
+                    row |= {"laplex": alone, "with edges": whole, "ratio": whole / peer}
+                    rows.append(row | {"cost of the edges": 1 - whole / alone})
+    return pd.DataFrame(rows)
+
+
+def quality_table(tokens: lx.Tokens, sets: Path) -> pd.DataFrame:
+    """Seconds and epochs to gensim's quality, 100 dimensions and two threads."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        file = text_file(tokens, folder)
+        for likelihood in BARS:
+            peer_time, peer = run_gensim(file, likelihood, 100, 2, PEER_EPOCHS)
             target = similarity(peer.key_to_index, peer.vectors, sets)
             problem = problem_of(tokens, likelihood, 100, False)
-            for epochs in range(1, 9):
+            for epochs in range(1, MOST_EPOCHS + 1):
                 seconds, vectors = run_laplex(problem, 2, epochs)
                 reached = similarity(tokens.vocabularies[0], vectors, sets)
-                if reached >= target or epochs == 8:
+                if reached >= target:
                     break
-            print(
-                f"| {likelihood} | {target:.4f} | {peer_time:.1f} | {epochs} | {reached:.4f} | {seconds:.1f} "
-                f"| {seconds / peer_time:.2f} |",
-                flush=True,
-            )
+            row = {"likelihood": likelihood, "gensim's similarity": target, "gensim, s": peer_time, "epochs": epochs}
+            row |= {"laplex's similarity": reached, "laplex, s": seconds, "reached": reached >= target}
+            rows.append(row | {"ratio": peer_time / seconds})
+    return pd.DataFrame(rows)
+
+
+def engines_table(tokens: lx.Tokens) -> pd.DataFrame:
+    """Millions of tokens a second and the mean log likelihood of an epoch, two threads and 100 dimensions."""
+    from laplex.engines.torch import Torch
+
+    rows = []
+    for likelihood in BARS:
+        problem = problem_of(tokens, likelihood, 100, True)
+        settings = problem.likelihood
+        for name, block in (("cpu", settings.block), ("torch", settings.torch_block)):
+            state = State.initial(problem, 1)
+            make = Cpu if name == "cpu" else partial(Torch, device="cpu")
+            engine = make(problem, state, block, block)
+            engine.compile()
+            start = time.perf_counter()
+            _, totals = engine.run(Epoch(0, 1, settings.rate, 1, 2), lambda share: None)
+            speed = len(tokens) / (time.perf_counter() - start) / 1e6
+            row = {"likelihood": likelihood, "engine": name, "million tokens a second": speed}
+            rows.append(row | {"log likelihood": totals[1] / totals[2]})
+    return pd.DataFrame(rows)
+
+
+def measure(
+    data: Path,
+    parts: tuple[str, ...] = ("speed", "quality", "engines"),
+    text: str = "wikipedia-en",
+    count: int = TOKENS,
+    likelihoods: tuple[str, ...] = ("cbow", "sgns"),
+    dimensions: tuple[int, ...] = (100, 300),
+    threads: tuple[int, ...] = (1, 2),
+    repeats: int = 3,
+) -> Section:
+    """What the training loop takes beside gensim's, and how good its vectors are then."""
+    tokens = first_tokens(data / f"{text}.parquet", count)
+    tables, aims = [], []
+    if "speed" in parts:
+        # a third is enough for gensim, which is the slower one by far
+        part = first_tokens(data / f"{text}.parquet", count // 3)
+        table = speed_table(part, [*likelihoods], [*dimensions], [*threads], repeats)
+        tables.append(table)
+        for likelihood, least in table.groupby("likelihood")["ratio"].min().items():
+            name = f"{likelihood.upper()}, training loop, the least ratio to gensim"
+            aims.append(Aim(name, least, "times", at_least=BARS[likelihood]))
+    if "quality" in parts:
+        table = quality_table(tokens, data / "similarity")
+        tables.append(table)
+        for row in table.to_dict("records"):
+            name = f"{row['likelihood'].upper()}, similarity beside gensim's after {PEER_EPOCHS} epochs"
+            aims.append(Aim(name, row["laplex's similarity"] - row["gensim's similarity"], "", at_least=0.0))
+    if "engines" in parts:
+        tables.append(engines_table(tokens))
+    return Section(TITLE, TEXT, tables, aims)
 
 
 def scale(arguments: argparse.Namespace) -> None:
@@ -204,18 +265,24 @@ def authors(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    measured = ("speed", "quality", "engines")
+    others = {"scale": scale, "memory": memory, "authors": authors}
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--part", choices=["speed", "quality", "scale", "memory", "authors"], default="speed")
+    parser.add_argument("--part", choices=["all", *measured, *others], default="all")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--tokens", type=int, default=10_000_000)
-    parser.add_argument("--texts", nargs="+", default=["wikipedia-en", "senate-press"])
+    parser.add_argument("--tokens", type=int, default=TOKENS)
+    parser.add_argument("--text", default="wikipedia-en")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 300])
     parser.add_argument("--likelihoods", nargs="+", default=["cbow", "sgns"])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--python", help="of an environment with the authors' package")
     arguments = parser.parse_args()
-    parts = {"speed": speed, "quality": quality, "scale": scale, "memory": memory, "authors": authors}
-    parts[arguments.part](arguments)
+    if arguments.part in others:
+        others[arguments.part](arguments)
+        return
+    parts = measured if arguments.part == "all" else (arguments.part,)
+    sizes = arguments.likelihoods, arguments.dimensions, arguments.threads, arguments.repeats
+    print(measure(arguments.data, parts, arguments.text, arguments.tokens, *sizes).shown())
 
 
 if __name__ == "__main__":

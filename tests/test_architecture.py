@@ -1,4 +1,4 @@
-"""The shape of the package: which room imports which, what an import costs, and whether the README is true."""
+"""The shape of the package: which room imports which, what it offers, and whether the README is true."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import contextlib
 import importlib
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -38,6 +37,7 @@ ROOMS = [
 ]
 PACKAGE = Path(laplex.__file__).parent
 FILES = sorted({*PACKAGE.rglob("*.py")} - {PACKAGE / "__init__.py", PACKAGE / "__main__.py"})
+LAZY = [path for path in sorted(PACKAGE.rglob("__init__.py")) if "lazy.attributes" in path.read_text()]
 ROOT = PACKAGE.parent.parent
 README = ROOT / "README.md"
 
@@ -75,13 +75,13 @@ def test_rooms_import_only_from_rooms_before_them():
 
 
 def test_no_import_is_hidden_from_the_check_of_rooms():
-    """`import_module` with a name of laplex would be one; a package may load modules of its own that way."""
+    """`import_module` or `lazy.module` with a name of laplex would be; a package may load modules of its own so."""
     hidden = [
         f"{path.relative_to(PACKAGE)}, line {node.lineno}"
         for path in FILES
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+        and ast.unparse(node.func).endswith(("import_module", "__import__", "lazy.module"))
         and "laplex" in ast.unparse(node).replace(f"laplex.{room_of(path)}", "")
     ]
     assert hidden == []
@@ -140,11 +140,25 @@ def test_prose_is_ordinary_english():
     assert found == []
 
 
-def test_importing_laplex_does_not_import_what_is_slow():
-    script = "import sys, laplex; print(*{name.partition('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert "polars" in loaded
-    assert not {"altair", "gensim", "numba", "torch", "streamlit", "vl_convert"} & set(loaded)
+@pytest.mark.parametrize("path", LAZY, ids=lambda path: path.parent.name)
+def test_names_that_are_imported_when_they_are_used_are_those_that_readers_see(path):
+    """The table that finds them, the imports that type checkers and editors read, and `__all__` name the same."""
+    tree = ast.parse(path.read_text())
+    (table,) = (
+        {module: set(names) for module, names in ast.literal_eval(node.args[1]).items()}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy.attributes"
+    )
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    seen = {node.module: {alias.name for alias in node.names} for node in checked.body}
+    assert table == seen
+    package = importlib.import_module(".".join(("laplex", *path.parent.relative_to(PACKAGE).parts)))
+    assert {*package.__all__, "__version__"} >= set().union(*table.values())
+    for name in package.__all__:
+        assert name in dir(package)
+        assert getattr(package, name) is getattr(package, name)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing
 
 
 def blocks(path):

@@ -374,11 +374,11 @@ def test_vectors_that_are_more_than_words_have_no_posterior():
         posterior(fitted, ["3", "5"], coupled=True, tokens=tokens, quiet=True)
 
 
-# data from the model: a small version of benchmarks/coverage.py
+# data from the model: a small version of benchmarks/posterior_coverage.py
 
 
 def benchmark():
-    path = Path(__file__).parent.parent / "benchmarks" / "coverage.py"
+    path = Path(__file__).parent.parent / "benchmarks" / "posterior_coverage.py"
     spec = importlib.util.spec_from_file_location("coverage_benchmark", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -19,6 +19,7 @@ import small
 import laplex as lx
 from laplex.fitting import provenance
 from laplex.runtime import storage
+from laplex.runtime.processors import available_processors
 
 FIT = """
 import sys
@@ -94,7 +95,7 @@ def test_a_model_keeps_its_versions_settings_text_and_seed(fitted):
     assert settings["tokens"]["digest"] == storage.load(settings["tokens"]["folder"]).digest
     assert settings["tokens"]["sources"] == ["a list of documents"]
     assert settings["tokens"]["min_count"] == 2
-    assert settings["machine"]["cores"] == os.cpu_count()
+    assert settings["machine"]["cores"] == available_processors()
     assert settings["command"] == []
 
 

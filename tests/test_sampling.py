@@ -44,7 +44,7 @@ def simulated(problem, block, negatives, epochs=1500):
         kept &= kept.sum(1, keepdims=True) > 1
         np.add.at(reads, problem.slot[problem.word_start[m] + ids], kept.mean(0))
         np.add.at(reads, problem.slot[problem.context_start[m] + ids], kept.mean(0))
-        noise = problem.negatives_of(int(problem.word_start[m]), 0)
+        noise = problem.negatives_of(0)
         slots = problem.slot[problem.word_start[m] : problem.word_start[m] + len(noise)]
         draws[slots] += negatives * np.ceil(kept.sum(1) / block).mean() * noise
     return reads, draws

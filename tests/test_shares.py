@@ -83,8 +83,9 @@ def with_means(problem, weight: float = 5.0):
     """The problem with a latent mean of each word, to which its vectors in all slices are joined."""
     slices = len(problem.slot) // WORDS - 1
     vectors, old = np.arange(slices * WORDS), problem.graph
-    ridge = np.append(np.zeros(len(old)), np.ones(WORDS))
-    graph = old + Graph.of(len(ridge), vectors, len(old) + vectors % WORDS, weight, diagonal=ridge, latent=WORDS)
+    size = len(old) + WORDS
+    diagonal = np.append(np.zeros(len(old)), np.ones(WORDS))
+    graph = old + Graph.of(size, vectors, len(old) + vectors % WORDS, weight, diagonal=diagonal, latent=WORDS)
     latent = np.full(WORDS, len(problem.slot) - 1)
     return replace(
         problem,

@@ -95,7 +95,15 @@ __getattr__, __dir__ = lazy.attributes(
         "laplex.model.graph": ["Graph"],
         "laplex.model.model": ["Model"],
         "laplex.model.priors": [
-            *("Anchor", "Chain", "Edges", "GroupMean", "Groups", "Pairs", "Prior", "Ridge", "Translations")
+            "Anchor",
+            "Chain",
+            "Edges",
+            "GroupMean",
+            "Groups",
+            "Pairs",
+            "Prior",
+            "Ridge",
+            "Translations",
         ],
         "laplex.reports": ["report"],
         "laplex.runtime.program": ["__version__"],

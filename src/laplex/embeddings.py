@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, StorageError, explain_keywords
-from laplex.model.absent import AbsentVectors, SliceCovariance
+from laplex.model.absent import AbsentVectors, Filling
 from laplex.model.graph import Graph
+from laplex.model.priors.prior import WordPrior
 from laplex.model.rows import Rows
 from laplex.model.stored import KIND, checked, stored_vectors, within
 from laplex.questions.answers import StoredTest
@@ -64,12 +65,12 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         settings: dict[str, Any],
         history: list[dict[str, Any]],
         spread: NDArray[np.float32] | None = None,
-        slice_covariance: SliceCovariance | None = None,
+        filling: Filling | None = None,
         pooled: NDArray[np.float32] | None = None,
         tests: dict[str, StoredTest] | None = None,
         precision: NDArray[np.float32] | None = None,
     ) -> None:
-        absent = AbsentVectors(slice_covariance, graph, rows, slot) if slice_covariance else None
+        absent = AbsentVectors(filling, graph, rows, slot) if filling else None
         super().__init__(rows, theta, slot, counts, absent)
         self.graph = graph
         self.settings = settings
@@ -78,7 +79,7 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
         self.pooled = pooled
         self.tests = tests or {}
         self.precision = precision
-        self.slice_covariance = slice_covariance  # gives the vectors of absent words, if they are not kept
+        self.filling = filling  # gives the vectors of absent words, if they are not kept
 
     @classmethod
     def of(
@@ -195,8 +196,11 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             arrays["pooled"] = self.pooled
         if self.precision is not None:
             arrays["precision"] = self.precision
-        if (prior := self.slice_covariance) is not None:
-            arrays |= {"filling/covariance": prior.covariance, "filling/kind": prior.kind}
+        if self.filling is not None:
+            prior, latent_word = self.filling
+            names = ("first", "second", "weight", "diagonal")
+            arrays |= {f"filling/{name}": getattr(prior.slices, name) for name in names}
+            arrays |= {"filling/words": prior.words, "filling/contexts": prior.contexts, "filling/latent": latent_word}
         for i, test in enumerate(self.tests.values()):
             arrays |= {f"tests/{i}/{name}": array for name, array in test.arrays.items()}
         for i, (vocabulary, counts) in enumerate(zip(self.rows.vocabularies, self.counts, strict=True)):
@@ -303,14 +307,14 @@ def load(folder: str | os.PathLike[str], *, kind: str = KIND) -> Embeddings:
         if precision is not None:
             checked(precision, "f", theta.shape[:1])
         graph = _graph(arrays, len(theta), settings.get("latent", 0))
-        covariance = _slice_covariance(arrays, rows)
+        filling = _filling(arrays, rows, graph.latent)
         history = settings["history"]
         columns = {name for record in history for name in record}
         if len(columns) * len(history) > 100 + 20 * sum(map(len, history)):  # a table much larger than the file
             raise ValueError("its history")
         _tuning(dict(settings["fit"]))
         fit, tests = dict(settings["fit"]), _tests(settings.get("tests", []), arrays)
-        others = graph, fit, history, spread, covariance, pooled, tests, precision
+        others = graph, fit, history, spread, filling, pooled, tests, precision
         return Embeddings(rows, theta, vectors.slot, vectors.counts, *others)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise StorageError(f'"{saved.folder}" is damaged: {error}') from None
@@ -356,15 +360,23 @@ def _graph(arrays: dict[str, NDArray[Any]], nodes: int, latent: Any) -> Graph:
     return Graph(**parts, diagonal=diagonal, targets=targets, latent=latent)  # type: ignore[arg-type]
 
 
-def _slice_covariance(arrays: dict[str, NDArray[Any]], rows: Rows) -> SliceCovariance | None:
-    if "filling/covariance" not in arrays:
+def _filling(arrays: dict[str, NDArray[Any]], rows: Rows, latent: int) -> Filling | None:
+    if "filling/covariance" in arrays:
+        raise ValueError('absent="filled" is kept in another way since: fit the model again')
+    if "filling/words" not in arrays:
         return None
-    kinds, slices = len(arrays["filling/covariance"]), len(rows.slices)
-    covariance = checked(arrays["filling/covariance"], "f", (kinds, slices, slices))
-    kind = checked(arrays["filling/kind"], "i", (sum(map(len, rows.vocabularies)),))
-    if not np.isfinite(covariance).all() or not within(kind, 0, kinds):
+    words, slices = sum(map(len, rows.vocabularies)), len(rows.slices)
+    edges = arrays["filling/first"].shape[:1]
+    first, second = (checked(arrays[f"filling/{name}"], "i", edges) for name in ("first", "second"))
+    weight, diagonal = checked(arrays["filling/weight"], "f", edges), arrays["filling/diagonal"]
+    checked(diagonal, "f", (len(diagonal),))
+    ridges = [checked(arrays[f"filling/{name}"], "f", (words,)) for name in ("words", "contexts")]
+    latent_word = checked(arrays["filling/latent"], "i", (latent,))
+    finite = all(np.isfinite(values).all() and (values >= 0).all() for values in (weight, diagonal, *ridges))
+    if len(diagonal) < slices or not finite or not within(latent_word, 0, words):
         raise ValueError("what fills absent words")
-    return SliceCovariance(covariance, kind)
+    graph = Graph.of(len(diagonal), first, second, weight, diagonal=diagonal, latent=len(diagonal) - slices)
+    return Filling(WordPrior(graph, *ridges), latent_word)
 
 
 def load_word2vec(

@@ -22,7 +22,6 @@ n occurrences, K covariates, D dimensions, U units, P permutations.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -40,6 +39,7 @@ from laplex.inference.counting import ROUNDING
 from laplex.inference.statistics import thread_pool
 from laplex.inference.units import DOCUMENTS, Floats, Ints
 from laplex.runtime.display import bar
+from laplex.runtime.processors import available_threads
 from laplex.text.tokens import Tokens
 
 OCCURRENCES = "occurrences"
@@ -89,7 +89,7 @@ def embedding_regression(
             of a column cannot be exchanged between these.
         min_count: How often a word must occur to have a part in the transformation of contexts into vectors.
         seed: Of the permutations.
-        threads: How many threads are used; all processors by default.
+        threads: How many threads are used; all processors of this process by default.
         quiet: Print nothing.
 
     Returns:
@@ -111,7 +111,7 @@ def embedding_regression(
     ids, tokens = vectors.ids(words, 0), tokens_of(vectors, tokens)
     window, min_count = check_int("window", window), check_int("min_count", min_count)
     draws, seed = check_int("permutations", permutations, 0), check_int("seed", seed, 0)
-    threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
+    threads = check_int("threads", available_threads() if threads is None else threads)
     terms, covariates = _check_covariates(x, tokens)
     group = None if unit == OCCURRENCES else _units(tokens, unit, covariates if draws else covariates[:, :0])
     even = unit not in (OCCURRENCES, DOCUMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -20,6 +21,7 @@ from typer import Option
 import laplex as lx
 from laplex.errors import LaplexError
 from laplex.runtime import atomic
+from laplex.runtime.processors import available_threads
 from laplex.runtime.program import record_command
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ Csv = Annotated[Path | None, Option("--csv", help="Also write the table to this 
 Plot = Annotated[Path | None, Option("--plot", help="Also draw a chart: a .pdf, .svg, .png or .html file.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result, but no progress or messages.")]
 
+# Threads of the linear algebra wait for work in a loop, by default long enough to double the work of a short command.
+BLAS_SPIN = "20"  # the logarithm, to base 2, of how many cycles they do
 OPTIONAL_VALUES = {"--phrases": "auto"}  # what an option means without a value
 _CONTROL_CHARACTERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
@@ -108,6 +112,8 @@ def _common_options(
 
 def main() -> None:
     """Run the `laplex` command with the arguments of this process."""
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", BLAS_SPIN)
+    os.environ.setdefault("OMP_NUM_THREADS", str(available_threads()))  # of the linear algebra, which ignores quotas
     debug = "--debug" in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]  # accepted in any position
     try:

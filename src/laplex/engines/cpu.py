@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from laplex.engines import kernels
 from laplex.engines.sampling import LATENT_VISITS, AliasTables, TokenArrays, Total, Visits, count_visits, cut
-from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_zeros, edge_ends
+from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_zeros, edge_ends, spread_row
 from laplex.model.problem import Problem
 
 PIECE = 20_000  # tokens that a thread takes at once
@@ -54,7 +54,7 @@ class Cpu(Engine):
         self._negatives_per_block = negatives_per_block
         self.visits = count_visits(problem, self._block, negatives_per_block, total)
         self._row_state = aligned_zeros(-(-len(state.memory) // 16384) * 16384, 4)
-        self._state_rows = kernels.state_row.py_func(np.arange(len(state.memory)))  # type: ignore[no-untyped-call]
+        self._state_rows = spread_row(np.arange(len(state.memory)))
         parameters = kernels.Parameters(problem.slot, state.memory, self._row_state)
         edges = _divide_prior(problem, self.visits, self._row_state, self._state_rows)
         lanes = (np.int8(0),) * (state.memory.shape[1] // kernels.LANE)

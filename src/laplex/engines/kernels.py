@@ -26,7 +26,18 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from laplex.engines.state import FLOATS_PER_CACHE_LINE
+from laplex.engines.state import FLOATS_PER_CACHE_LINE, spread_row
+from laplex.engines.tiles import (
+    TILE_COLUMNS,
+    copy_row,
+    dot_tile,
+    dots_and_squares,
+    row_dot,
+    sum_of_five,
+    sum_of_three,
+    sum_of_two,
+    weighted_sums,
+)
 
 F = np.float32
 LANE = FLOATS_PER_CACHE_LINE
@@ -36,7 +47,10 @@ _TWO_TO_MINUS_24 = F(1.0 / 16777216.0)
 _C0, _C1, _C2, _C3, _C4 = F(1.00000251), F(0.69300668), F(0.24142734), F(0.05203752), F(0.01352062)
 
 # A call of one of these with arrays costs dozens of pushes to the stack: none stands where a token may skip it.
-fast = njit(nogil=True, fastmath=True, error_model="numpy", boundscheck=False, cache=True)
+OPTIONS = {"nogil": True, "fastmath": True, "error_model": "numpy", "boundscheck": False, "cache": True}
+fast = njit(**OPTIONS)
+# of what allocates nothing: references to arrays are not counted, which takes an atomic instruction each time
+inner = njit(_nrt=False, **OPTIONS)
 
 
 class Parameters(NamedTuple):
@@ -74,13 +88,7 @@ class PassSettings(NamedTuple):
     seed: int
 
 
-@fast
-def state_row(index):
-    """Where in `row_state` a parameter has its numbers, four parameters to a cache line, 4,096 apart from each other.
-
-    Rows are sorted by frequency: neighbors would share a line for which threads then wait in turn.
-    """
-    return np.uint64((index & -16384) | ((index & 4095) << 2) | ((index >> 12) & 3))
+state_row = inner(spread_row)
 
 
 @intrinsic
@@ -106,7 +114,7 @@ def _prefetch(context, lanes, array, row):
     return types.void(lanes, array, types.intp), build
 
 
-@fast
+@inner
 def _random(state):
     """xorshift64*, 64 random bits."""
     x = state[0]
@@ -117,7 +125,7 @@ def _random(state):
     return x * np.uint64(2685821657736338717)
 
 
-@fast
+@inner
 def uniform(state):
     return F(_random(state) >> np.uint64(40)) * _TWO_TO_MINUS_24
 
@@ -133,7 +141,7 @@ def seeded(seed):
     return state
 
 
-@fast
+@inner
 def logistic(scores, bits, count):
     """σ of every score, in place: 1/(1 + 2^(−x·log2 e)). `bits` is an int32 scratch seen as float32 by `scale`."""
     scale = bits.view(np.float32)
@@ -147,7 +155,7 @@ def logistic(scores, bits, count):
         scores[i] = F(1.0) / (F(1.0) + scores[i] * scale[i])
 
 
-@fast
+@inner
 def _sum_of_logs(chances, first, last, complement):
     """Σ log p, or Σ log (1 − p), of chances at least 1e-30: one logarithm, which costs the most, for eight of them."""
     total = 0.0
@@ -160,69 +168,51 @@ def _sum_of_logs(chances, first, last, complement):
     return total
 
 
-@fast
+@inner
 def logistic_one(x):
     return F(1.0) / (F(1.0) + np.exp(-min(F(40.0), max(F(-40.0), x))))
 
 
-@fast
+@inner
 def products(lanes, left, right, out, rows, columns):
-    """out[i, k] = left[i] · right[k]; rows a multiple of 4, columns of 2."""
-    width = LANE * len(lanes)
+    """out[i, k] = left[i] · right[k]; rows and columns are multiples of 4."""
     for i in range(0, rows, 4):
-        for k in range(0, columns, 2):
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = F(0.0)
-            for d in range(width):
-                x, y = right[k, d], right[k + 1, d]
-                p, q, u, v = left[i, d], left[i + 1, d], left[i + 2, d], left[i + 3, d]
-                a0 += x * p
-                a1 += x * q
-                a2 += x * u
-                a3 += x * v
-                b0 += y * p
-                b1 += y * q
-                b2 += y * u
-                b3 += y * v
-            out[i, k], out[i + 1, k], out[i + 2, k], out[i + 3, k] = a0, a1, a2, a3
-            out[i, k + 1], out[i + 1, k + 1], out[i + 2, k + 1], out[i + 3, k + 1] = b0, b1, b2, b3
+        for k in range(0, columns, TILE_COLUMNS):
+            dot_tile(lanes, left, i, right, k, out, k)
 
 
-@fast
+@inner
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
-    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`, by eights."""
-    width = LANE * len(lanes)
-    for k in range(first, last, 8):
-        for i in range(count):
-            w0, w1, w2, w3 = weights[i, k], weights[i, k + 1], weights[i, k + 2], weights[i, k + 3]
-            w4, w5, w6, w7 = weights[i, k + 4], weights[i, k + 5], weights[i, k + 6], weights[i, k + 7]
-            for d in range(width):
-                low = w0 * rows[k, d] + w1 * rows[k + 1, d] + w2 * rows[k + 2, d] + w3 * rows[k + 3, d]
-                high = w4 * rows[k + 4, d] + w5 * rows[k + 5, d] + w6 * rows[k + 6, d] + w7 * rows[k + 7, d]
-                out[at + i, d] = carry * out[at + i, d] + (low + high)
-        carry = F(1.0)
+    """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`.
+
+    Rows come in twos: if the count is odd, there is one more, with weights of zero.
+    """
+    _combine_from(lanes, weights, 0, rows, 0, first, last, out, at, count, carry)
 
 
-@fast
+@inner
+def _combine_from(lanes, weights, row, rows, start, first, last, out, at, count, carry):
+    """The same with the weights from a `row` on, and rows[start + k]."""
+    for i in range(0, count, 2):
+        weighted_sums(lanes, weights, row + i, rows, start, first, last, out, at + i, carry)
+
+
+@inner
 def _step(lanes, theta, row_state, index, gradients, place, rate, inverse_dimensions):
     """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient over D."""
-    width = LANE * len(lanes)
-    square = F(0.0)
-    for d in range(width):
-        square += gradients[place, d] * gradients[place, d]
+    square = row_dot(lanes, gradients, place, gradients, place)
     total = row_state[state_row(index), ACCUMULATOR] + square * inverse_dimensions
     row_state[state_row(index), ACCUMULATOR] = total
-    step = rate / np.sqrt(total)
-    for d in range(width):
-        theta[index, d] += step * gradients[place, d]
+    sum_of_two(lanes, theta, index, None, theta, index, rate / np.sqrt(total), gradients, place)
 
 
-@fast
+@inner
 def _takes_prior(chance, state):
     """Whether this visit takes its share of the prior."""
     return chance >= F(1.0) or (chance > F(0.0) and uniform(state) < chance)
 
 
-@fast
+@inner
 def _apply_prior(lanes, theta, row_state, edges, index, rate):
     """A visit's share of the prior, as proximal steps: exact minimizers, stable for every strength.
 
@@ -260,7 +250,7 @@ def visit(lanes, parameters, edges, first, last, rate):
         _apply_prior(lanes, theta, row_state, edges, i, rate)
 
 
-@fast
+@inner
 def subsample(ids, begin, end, keep, base, kept, state):
     """Copy the word ids that are kept this time to `kept`, and return their number."""
     count = 0
@@ -273,7 +263,7 @@ def subsample(ids, begin, end, keep, base, kept, state):
     return count
 
 
-@fast
+@inner
 def read_segment(text, tables, segment, window, kept, state):
     """Subsample a segment and up to `window` tokens on both sides of it, which are contexts but no centers.
 
@@ -303,44 +293,55 @@ def read_segment(text, tables, segment, window, kept, state):
     return left, right, length, words, contexts, (table_start, table_end - table_start)
 
 
-@fast
-def _draw(chance, other, members, base, size, state):
+@inner
+def _draw(chance, other, base, size, state):
     """A word from a noise distribution, by its alias table."""
     bits = _random(state)
     place = np.int64(((bits >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
     if F(bits & np.uint64(0xFFFFFF)) * _TWO_TO_MINUS_24 < chance[base + place]:
-        return place if members is None else np.int64(members[base + place])
+        return place
     return np.int64(other[base + place])
 
 
-@fast
+@inner
 def _draw_slots(lanes, tables, table, parameters, words, slots, state):
     """Sample negatives and prefetch their rows, some time before they are needed."""
     slot, theta, row_state = parameters
     base, size = table
     for k in range(len(slots)):
-        slots[k] = slot[words + _draw(tables.chance, tables.other, tables.words, base, size, state)]
+        slots[k] = slot[words + _draw(tables.chance, tables.other, base, size, state)]
         _prefetch(lanes, theta, slots[k])
         _prefetch(_ONE_LANE, row_state, state_row(slots[k]))
 
 
-@fast
-def _prefetch_tokens(lanes, theta, row_state, slot, start, kept, first, last):
+@inner
+def _find_rows(slot, start, kept, count, rows):
+    """The rows of some tokens."""
+    for i in range(count):
+        rows[i] = slot[start + kept[i]]
+
+
+@inner
+def _prefetch_rows(lanes, theta, row_state, rows, first, last):
     """Prefetch the rows of tokens `first` up to `last`."""
     for i in range(first, last):
-        index = slot[start + kept[i]]
-        _prefetch(lanes, theta, index)
-        _prefetch(_ONE_LANE, row_state, state_row(index))
+        _prefetch(lanes, theta, rows[i])
+        _prefetch(_ONE_LANE, row_state, state_row(rows[i]))
 
 
-@fast
-def _gather(lanes, theta, slots, rows, count):
+@inner
+def _clear(lanes, rows, first, last):
+    """Set some rows to zero."""
+    for k in range(first, last):
+        for d in range(LANE * len(lanes)):
+            rows[k, d] = F(0.0)
+
+
+@inner
+def _gather(lanes, theta, slots, first, count, rows):
     """Copy some rows side by side."""
-    width = LANE * len(lanes)
     for k in range(count):
-        source = slots[k]
-        for d in range(width):
-            rows[k, d] = theta[source, d]
+        copy_row(lanes, rows, k, None, theta, slots[first + k])
 
 
 @fast
@@ -354,67 +355,70 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
     window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
     state = seeded(seed)
+    rho = np.zeros((block, width), np.float32)
     h = np.zeros((block, width), np.float32)  # window sums
     ring = (2 * block + 2 * window) // block * block
     d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h, of the i-th center in row i % ring
-    total = np.zeros(width, np.float32)  # their sum over a window
-    negative = np.empty((negatives, width), np.float32)
+    total = np.zeros((1, width), np.float32)  # their sum over a window
+    gradient = np.zeros((1, width), np.float32)
+    negative = np.zeros((negatives, width), np.float32)
     d_negative = np.zeros((negatives, width), np.float32)
-    slots = np.empty(negatives, np.int64)
+    slots, next_slots = np.empty(negatives, np.int64), np.empty(negatives, np.int64)
     scores = np.zeros((block, negatives), np.float32)
     scores_transposed = scores.T
     flat = scores.reshape(block * negatives)
     bits = np.empty(block * negatives, np.int32)
-    gradient = np.empty(width, np.float32)
-    positive = np.empty(block, np.float32)
-    squares = np.empty(block, np.float32)
+    positive = np.zeros(block, np.float32)
+    squares = np.zeros(block, np.float32)
+    word_rows, context_rows = np.empty(len(kept), np.uint32), np.empty(len(kept), np.uint32)
     blocks = 0
     for segment in range(first, last):
         left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
+        _find_rows(slot, words, kept, right, word_rows)
+        _find_rows(slot, contexts, kept, length, context_rows)
         total[:] = F(0.0)
         done = 0  # contexts that have taken their step
+        _draw_slots(lanes, tables, table, parameters, words, next_slots, state)
         for begin in range(left, right, block):
             size = min(block, right - begin)
             blocks += 1
             watched = blocks & 31 == 1
-            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
-            _draw_slots(lanes, tables, table, parameters, words, slots, state)
+            ahead = begin + block
+            for k in range(negatives):
+                slots[k] = next_slots[k]
+            if ahead < right:  # what is needed for the next block is on its way during this one
+                _draw_slots(lanes, tables, table, parameters, words, next_slots, state)
+                _prefetch_rows(lanes, theta, row_state, word_rows, ahead, min(right, ahead + block))
+            first_context = min(length, ahead + window)
+            _prefetch_rows(lanes, theta, row_state, context_rows, first_context, min(length, first_context + block))
             # forward: window sums, the first one by its terms, the others by what enters and leaves
-            for d in range(width):
-                h[0, d] = F(0.0)
+            _clear(lanes, h, 0, 1)
             for j in range(max(0, begin - window), min(length, begin + window + 1)):
                 if j != begin:
-                    c = slot[contexts + kept[j]]
-                    for d in range(width):
-                        h[0, d] += theta[c, d]
-            ahead = min(length, begin + block + window)
-            _prefetch_tokens(lanes, theta, row_state, slot, contexts, kept, ahead, min(length, ahead + block))
+                    sum_of_two(lanes, h, 0, None, h, 0, None, theta, context_rows[j])
             for b in range(1, size):
                 i = begin + b
-                old, new = slot[contexts + kept[i - 1]], slot[contexts + kept[i]]
+                old, new = context_rows[i - 1], context_rows[i]
                 enter, leave = F(0.0), F(0.0)
                 far = near = new
                 if i + window < length:
-                    enter, far = F(1.0), slot[contexts + kept[i + window]]
+                    enter, far = F(1.0), context_rows[i + window]
                 if i - 1 - window >= 0:
-                    leave, near = F(1.0), slot[contexts + kept[i - 1 - window]]
-                for d in range(width):
-                    change = enter * theta[far, d] - leave * theta[near, d]
-                    h[b, d] = (h[b - 1, d] + (theta[old, d] - theta[new, d])) + change
-            h[size:] = F(0.0)
-            for b in range(size):
-                v = slot[words + kept[begin + b]]
-                f = square = F(0.0)
-                for d in range(width):
-                    f += theta[v, d] * h[b, d]
-                    square += h[b, d] * h[b, d]
-                positive[b], squares[b] = f, square * inverse_dimensions
-            logistic(positive, bits, size)
+                    leave, near = F(-1.0), context_rows[i - 1 - window]
+                # fmt: off
+                sum_of_five(lanes, h, b, None, h, b - 1, None, theta, old, F(-1.0), theta, new,
+                            enter, theta, far, leave, theta, near)
+                # fmt: on
+            _clear(lanes, h, size, block)
+            _gather(lanes, theta, word_rows, begin, size, rho)
+            for b in range(0, size, 4):
+                dots_and_squares(lanes, rho, h, b, positive, squares)
+            logistic(positive, bits, block)
             # negatives, for all tokens of the block at once
-            _gather(lanes, theta, slots, negative, negatives)
+            _gather(lanes, theta, slots, 0, negatives, negative)
             products(lanes, h, negative, scores, block, negatives)
             logistic(flat, bits, block * negatives)
             if watched:
@@ -423,25 +427,20 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 totals[1] += weight * _sum_of_logs(flat, 0, size * negatives, True)
             for i in range(size * negatives):
                 flat[i] *= -weight
-            flat[size * negatives :] = F(0.0)
+            for i in range(size * negatives, block * negatives):
+                flat[i] = F(0.0)
             # the tokens themselves
             at = (begin - left) % ring
             for b in range(size):
-                v = slot[words + kept[begin + b]]
+                v = word_rows[begin + b]
                 e = F(1.0) - positive[b]
-                row_state[state_row(v), ACCUMULATOR] += e * e * squares[b]
-                step = e * rate / np.sqrt(row_state[state_row(v), ACCUMULATOR])
-                w0, w1, w2, w3 = scores[b, 0], scores[b, 1], scores[b, 2], scores[b, 3]
-                w4, w5, w6, w7 = scores[b, 4], scores[b, 5], scores[b, 6], scores[b, 7]
-                for d in range(width):
-                    r = theta[v, d]
-                    low = w0 * negative[0, d] + w1 * negative[1, d] + w2 * negative[2, d] + w3 * negative[3, d]
-                    high = w4 * negative[4, d] + w5 * negative[5, d] + w6 * negative[6, d] + w7 * negative[7, d]
-                    d_h[at + b, d] = e * r + (low + high)
-                    theta[v, d] = r + step * h[b, d]
+                accumulated = row_state[state_row(v), ACCUMULATOR] + e * e * squares[b] * inverse_dimensions
+                row_state[state_row(v), ACCUMULATOR] = accumulated
+                copy_row(lanes, d_h, at + b, e, rho, b)
+                sum_of_two(lanes, theta, v, None, theta, v, e * rate / np.sqrt(accumulated), h, b)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
-            _combine(lanes, scores, negative, d_h, at, size, 8, negatives, F(1.0))
+            _combine(lanes, scores, negative, d_h, at, size, 0, negatives, F(1.0))
             _combine(lanes, scores_transposed, h, d_negative, 0, negatives, 0, block, F(0.0))
             for k in range(negatives):
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
@@ -449,33 +448,28 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             # backward: a context row gets the gradients of the tokens in whose window it is, once all are known
             stop = length if begin + size == right else begin + size - window
+            own = (done - left) % ring
             for j in range(done, stop):
                 if j == 0:
                     for b in range(min(window - left, right - left)):
-                        for d in range(width):
-                            total[d] += d_h[b, d]
+                        sum_of_two(lanes, total, 0, None, total, 0, None, d_h, b)
                 enter, leave, center = F(0.0), F(0.0), F(0.0)
-                own = far = near = 0
+                far = near = 0
                 if j + window < right:
-                    enter, far = F(1.0), (j - left + window) % ring
+                    enter, far = F(1.0), own + window - (ring if own + window >= ring else 0)
                 if j - 1 - window >= left:
-                    leave, near = F(1.0), (j - left - 1 - window) % ring
+                    leave, near = F(-1.0), own - 1 - window + (ring if own < 1 + window else 0)
                 if left <= j < right:
-                    center, own = F(1.0), (j - left) % ring
-                square = F(0.0)
-                for d in range(width):
-                    t = total[d] + (enter * d_h[far, d] - leave * d_h[near, d])
-                    total[d] = t
-                    x = t - center * d_h[own, d]
-                    gradient[d] = x
-                    square += x * x
-                c = slot[contexts + kept[j]]
-                row_state[state_row(c), ACCUMULATOR] += square * inverse_dimensions
-                step = rate / np.sqrt(row_state[state_row(c), ACCUMULATOR])
-                for d in range(width):
-                    theta[c, d] += step * gradient[d]
-                if center > F(0.0) and _takes_prior(row_state[state_row(c), CHANCE], state):
+                    center = F(-1.0)
+                sum_of_three(lanes, total, 0, None, total, 0, enter, d_h, far, leave, d_h, near)
+                square = sum_of_two(lanes, gradient, 0, None, total, 0, center, d_h, own)
+                c = context_rows[j]
+                accumulated = row_state[state_row(c), ACCUMULATOR] + square * inverse_dimensions
+                row_state[state_row(c), ACCUMULATOR] = accumulated
+                sum_of_two(lanes, theta, c, None, theta, c, rate / np.sqrt(accumulated), gradient, 0)
+                if center < F(0.0) and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)
+                own = own + 1 if own + 1 < ring else 0
             done = max(done, stop)
 
 
@@ -492,25 +486,32 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
     slot, theta, row_state = parameters
     state = seeded(seed)
     longest = block + 2 * window
-    span = (2 * window + 1 + 7) // 8 * 8
+    span = (2 * window + 4 + 3) // 4 * 4  # of the contexts of four tokens
+    groups = (block + 3) // 4
     alpha = np.zeros((longest + span, width), np.float32)
     d_alpha = np.zeros((longest + span, width), np.float32)
+    rho = np.zeros((4 * groups, width), np.float32)
+    d_rho = np.zeros((4 * groups, width), np.float32)
+    pairs = np.zeros((4 * groups, span), np.float32)  # of a token and the contexts of its group of four
+    pairs_transposed = pairs.T
+    flat_pairs = pairs.reshape(4 * groups * span)
     uses = np.zeros(longest, np.float32)  # in how many windows a context is
-    negative = np.empty((negatives, width), np.float32)
+    negative = np.zeros((negatives, width), np.float32)
     d_negative = np.zeros((negatives, width), np.float32)
+    word_rows, context_rows = np.empty(len(kept), np.uint32), np.empty(len(kept), np.uint32)
     slots = np.empty(negatives, np.int64)
-    scores = np.empty((longest, negatives), np.float32)
+    scores = np.zeros((longest, negatives), np.float32)
     scores_transposed = scores.T
     flat = scores.reshape(longest * negatives)
-    bits = np.empty(max(longest * negatives, span), np.int32)
-    positive = np.empty(span, np.float32)
-    gradient = np.empty((1, width), np.float32)
+    bits = np.empty(max(longest * negatives, 4 * groups * span), np.int32)
     blocks = 0
     for segment in range(first, last):
         left, right, length, words, contexts, table = read_segment(text, tables, segment, window, kept, state)
         if left == right:
             continue
         totals[0] += right - left
+        _find_rows(slot, words, kept, right, word_rows)
+        _find_rows(slot, contexts, kept, length, context_rows)
         for begin in range(left, right, block):
             size = min(block, right - begin)
             low, high = max(0, begin - window), min(length, begin + size + window)
@@ -518,71 +519,47 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             padded = (count + 7) // 8 * 8
             blocks += 1
             watched = blocks & 31 == 1
-            _prefetch_tokens(lanes, theta, row_state, slot, words, kept, begin, begin + size)
             _draw_slots(lanes, tables, table, parameters, words, slots, state)
             for n in range(count):
-                c = slot[contexts + kept[low + n]]
-                uses[n] = F(0.0)
-                for d in range(width):
-                    alpha[n, d] = theta[c, d]
-                    d_alpha[n, d] = F(0.0)
-            alpha[count:padded] = F(0.0)
-            _prefetch_tokens(
-                lanes, theta, row_state, slot, contexts, kept, high, min(length, begin + 2 * block + window)
-            )
-            # each token with the contexts in its window
-            for b in range(size):
-                v = slot[words + kept[begin + b]]
+                within = min(low + n + window, begin + size - 1) - max(low + n - window, begin) + 1
+                uses[n] = F(within - (1 if 0 <= low + n - begin < size else 0))
+            _gather(lanes, theta, context_rows, low, count, alpha)
+            _gather(lanes, theta, word_rows, begin, size, rho)
+            _clear(lanes, alpha, count, count + span)
+            _clear(lanes, d_alpha, 0, count + span)
+            next_end = begin + 2 * block
+            _prefetch_rows(lanes, theta, row_state, word_rows, begin + size, min(right, next_end))
+            _prefetch_rows(lanes, theta, row_state, context_rows, high, min(length, next_end + window))
+            # each token with the contexts in its window, four tokens at once
+            for b in range(0, size, 4):
+                start = max(0, begin + b - low - window)
+                for k in range(0, min(count, begin + b - low + 4 + window) - start, TILE_COLUMNS):
+                    dot_tile(lanes, rho, b, alpha, start + k, pairs, k)
+            logistic(flat_pairs, bits, (size + 3) // 4 * 4 * span)
+            for b in range((size + 3) // 4 * 4):
                 i = begin + b - low
-                lo, hi = max(0, i - window), min(count, i + window + 1)
-                n = 0
-                while lo + n < hi:
-                    f0 = f1 = f2 = f3 = F(0.0)
-                    m = lo + n
-                    for d in range(width):
-                        x = theta[v, d]
-                        f0 += x * alpha[m, d]
-                        f1 += x * alpha[m + 1, d]
-                        f2 += x * alpha[m + 2, d]
-                        f3 += x * alpha[m + 3, d]
-                    positive[n], positive[n + 1], positive[n + 2], positive[n + 3] = f0, f1, f2, f3
-                    n += 4
-                logistic(positive, bits, hi - lo)
-                if watched:
-                    totals[1] += _sum_of_logs(positive, 0, i - lo, False)
-                    totals[1] += _sum_of_logs(positive, i - lo + 1, hi - lo, False)
-                for n in range(hi - lo):
-                    positive[n] = F(1.0) - positive[n]
-                    uses[lo + n] += F(1.0)
-                positive[i - lo] = F(0.0)
-                uses[i] -= F(1.0)
-                for d in range(width):
-                    gradient[0, d] = F(0.0)
-                n = 0
-                while lo + n < hi:
-                    m = lo + n
-                    e0, e1, e2, e3 = positive[n], positive[n + 1], positive[n + 2], positive[n + 3]
-                    if m + 1 >= hi:
-                        e1 = F(0.0)
-                    if m + 2 >= hi:
-                        e2 = F(0.0)
-                    if m + 3 >= hi:
-                        e3 = F(0.0)
-                    for d in range(width):
-                        x = theta[v, d]
-                        gradient[0, d] += (e0 * alpha[m, d] + e1 * alpha[m + 1, d]) + (
-                            e2 * alpha[m + 2, d] + e3 * alpha[m + 3, d]
-                        )
-                        d_alpha[m, d] += e0 * x
-                        d_alpha[m + 1, d] += e1 * x
-                        d_alpha[m + 2, d] += e2 * x
-                        d_alpha[m + 3, d] += e3 * x
-                    n += 4
-                _step(lanes, theta, row_state, v, gradient, 0, rate, inverse_dimensions)
+                start = max(0, begin + b // 4 * 4 - low - window)
+                lo, hi = max(0, i - window) - start, min(count, i + window + 1) - start
+                if b >= size:
+                    lo = hi = 0
+                elif watched:
+                    totals[1] += _sum_of_logs(flat_pairs, b * span + lo, b * span + i - start, False)
+                    totals[1] += _sum_of_logs(flat_pairs, b * span + i - start + 1, b * span + hi, False)
+                for k in range(span):
+                    is_pair = lo <= k < hi and start + k != i
+                    pairs[b, k] = F(1.0) - pairs[b, k] if is_pair else F(0.0)
+            for b in range(0, size, 4):
+                start = max(0, begin + b - low - window)
+                used = min(count, begin + b - low + 4 + window) - start
+                _combine_from(lanes, pairs, b, alpha, start, 0, used, d_rho, b, 4, F(0.0))
+                _combine_from(lanes, pairs_transposed, 0, rho, 0, b, b + 4, d_alpha, start, used, F(1.0))
+            for b in range(size):
+                v = word_rows[begin + b]
+                _step(lanes, theta, row_state, v, d_rho, b, rate, inverse_dimensions)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
             # negatives, for all contexts of the block at once
-            _gather(lanes, theta, slots, negative, negatives)
+            _gather(lanes, theta, slots, 0, negatives, negative)
             products(lanes, alpha, negative, scores, padded, negatives)
             logistic(flat, bits, padded * negatives)
             if watched:
@@ -601,7 +578,7 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             for n in range(count):
-                c = slot[contexts + kept[low + n]]
+                c = context_rows[low + n]
                 _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
                 if 0 <= low + n - begin < size and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)

@@ -91,7 +91,7 @@ def count_visits(problem: Problem, block: int, negatives_per_block: int, total: 
     slices, place = _slices(problem)
     samples = negatives_per_block * np.bincount(place, blocks)
     for (start, language), size in zip(slices, samples.tolist(), strict=True):
-        noise = problem.negatives_of(start, language)
+        noise = problem.negatives_of(language)
         words = np.flatnonzero(noise)
         np.add.at(draws, problem.slot[start + words], size * noise[words])
     ranks = np.ones(problem.parameters)  # that hold a parameter
@@ -170,42 +170,42 @@ class AliasTables(NamedTuple):
     """
 
     chance: NDArray[np.float32]
-    other: NDArray[np.int32]  # a word
-    words: NDArray[np.int32] | None  # at the places of the tables; None: all of a language, in order
+    other: NDArray[np.int32]  # a word of the same vocabulary
     table: Ints  # (M) of each document
     start: Ints  # of each table, and the end of the last
 
     @classmethod
     def of(cls, problem: Problem) -> AliasTables:
-        """A table for each language, or for the words that occur in each slice."""
-        if problem.present is None:
-            starts = problem.vocabulary_start
-            tables = [_alias(problem.noise[a:b]) for a, b in pairwise(starts.tolist())]
-            chance, other = (np.concatenate(arrays) for arrays in zip(*tables, strict=True))
-            return cls(chance, other, None, problem.language, starts)
-        slices, table = _slices(problem)
-        chances, others, words = [np.empty(0, np.float32)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        for start, language in slices:
-            noise = problem.negatives_of(start, language)
-            members = np.flatnonzero(noise).astype(np.int32)
-            chance, other = _alias(noise[members])
-            chances.append(chance)
-            others.append(members[other])
-            words.append(members)
-        ends = np.cumsum([len(members) for members in words])
-        return cls(np.concatenate(chances), np.concatenate(others), np.concatenate(words), table, ends)
+        """A table for each vocabulary."""
+        starts = problem.vocabulary_start
+        chance, other = np.ones(starts[-1], np.float32), np.zeros(starts[-1], np.int32)
+        for first, end in pairwise(starts.tolist()):
+            _alias(problem.noise[first:end], chance[first:end], other[first:end])
+        return cls(chance, other, problem.language, starts)
 
 
-def _alias(probability: Floats) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Walker's alias table of a distribution."""
+@njit(nogil=True, cache=True)
+def _alias(probability, chance, other):  # type: ignore[no-untyped-def]
+    """Fill in Walker's alias table of a distribution."""
     size = len(probability)
-    scaled = (probability * size).tolist()
-    chance, other = np.ones(size, np.float32), np.arange(size, dtype=np.int32)
-    small = [i for i, p in enumerate(scaled) if p < 1.0]
-    large = [i for i, p in enumerate(scaled) if p >= 1.0]
-    while small and large:
-        low, high = small.pop(), large.pop()
-        chance[low], other[low] = scaled[low], high
-        scaled[high] -= 1.0 - scaled[low]
-        (small if scaled[high] < 1.0 else large).append(high)
-    return chance, other
+    scaled = probability * size
+    stack = np.empty(size, np.int32)  # small ones from below, large ones from above
+    low, high = 0, size
+    for i in range(size):
+        chance[i], other[i] = 1.0, i
+        if scaled[i] < 1.0:
+            stack[low] = i
+            low += 1
+    for i in range(size - 1, -1, -1):
+        if scaled[i] >= 1.0:
+            high -= 1
+            stack[high] = i
+    while low > 0 and high < size:
+        low -= 1
+        small, large = stack[low], stack[high]
+        chance[small], other[small] = scaled[small], large
+        scaled[large] -= 1.0 - scaled[small]
+        if scaled[large] < 1.0:
+            high += 1
+            stack[low] = large
+            low += 1

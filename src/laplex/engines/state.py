@@ -204,6 +204,14 @@ class Engine:
         """Copy rows that were changed in the state to wherever the engine works on them."""
 
 
+def spread_row(index: Ints) -> NDArray[np.uint64]:
+    """Where a row has its numbers in an array with four rows to a cache line: beside rows 4,096 away from it.
+
+    Rows are sorted by frequency. Frequent words that shared a line would make threads wait for each other.
+    """
+    return np.uint64((index & -16384) | ((index & 4095) << 2) | ((index >> 12) & 3))  # type: ignore[return-value]
+
+
 def row_batches(rows: int) -> Iterator[slice]:
     """Slices of rows that are copied at once, since a copy of all would take too much memory."""
     for start in range(0, rows, ROWS_PER_BATCH):

@@ -102,27 +102,26 @@ def explore(
         lx.explore(fitted)
         lx.explore("speeches.laplex", port=9000)
     """
-    from laplex.embeddings import Embeddings, load
-
     if importlib.util.find_spec("streamlit") is None:
         raise InputError('the explorer needs Streamlit: pip install "laplex[explorer]"')
     temporary = None
-    if isinstance(model, Embeddings):
+    if isinstance(model, (str, os.PathLike)):
+        folder = Path(model)
+    else:
         temporary = tempfile.TemporaryDirectory(prefix="laplex-", ignore_cleanup_errors=True)
         folder = Path(temporary.name) / "fitted.laplex"
-        model.save(folder)
-    else:
-        folder = Path(model)
-        load(folder)  # an error is raised here rather than shown in the browser
+        _save(model, folder)
     free = free_port(port)
-    if free != port:
-        say(f"port {port} is taken: {free} is used", quiet=quiet)
     # -P: files in the current folder are not imported in place of Python's modules of the same name
     command = [sys.executable, "-P", "-m", "laplex.explorer.serving", str(folder.absolute()), str(free)]
     # the process ends when its standard input is closed, which it is also if this process is killed
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     explorer = Explorer(process, f"http://{ADDRESS}:{free}", temporary)
     try:
+        if temporary is None:
+            _check(folder)  # while it starts
+        if free != port:
+            say(f"port {port} is taken: {free} is used", quiet=quiet)
         _wait_for_answer(explorer, quiet)
     except BaseException:
         explorer.stop()
@@ -135,6 +134,21 @@ def explore(
     if wait:
         explorer.wait()
     return explorer
+
+
+def _save(model: Embeddings, folder: Path) -> None:
+    from laplex.embeddings import Embeddings
+
+    if not isinstance(model, Embeddings):
+        raise InputError(f"the explorer shows a fitted model or the folder of a saved one, not {type(model).__name__}")
+    model.save(folder)
+
+
+def _check(folder: Path) -> None:
+    """Raise the error of a damaged model here rather than show it in the browser."""
+    from laplex.embeddings import load
+
+    load(folder)
 
 
 def free_port(first: int) -> int:

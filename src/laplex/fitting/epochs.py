@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from laplex.model.problem import Problem
 from laplex.runtime.checkpoint import Checkpoint, Position
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
+from laplex.runtime.processors import available_threads
 
 if TYPE_CHECKING:
     from laplex.engines.languages import Rotation
@@ -161,7 +161,7 @@ class EpochLoop:
         pooled = ", without slices" if number < (training.pooled_epochs or 0) else ""
         label = f"epoch {number + 1} of {training.epochs}{pooled}{summary(position.history)}"
         assert training.rate is not None
-        threads = training.threads or max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+        threads = training.threads or available_threads()
         epoch = Epoch(number, training.epochs, training.rate, training.seed, threads)
 
         def report_share(share: float) -> None:
@@ -225,7 +225,7 @@ class EpochLoop:
         from laplex.engines import languages
 
         training = self.training
-        joins_languages = self.problem.present is None  # not where only words that occur have rows
+        joins_languages = self.problem.model_slot is None  # not where only words that occur have rows
         possible = training.rotate and training.epochs > 1 and joins_languages
         rotation = languages.find_rotation(self.share.whole) if possible else None
         if training.rotate is True and rotation is None:

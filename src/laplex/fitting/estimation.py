@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from laplex.model.rows import Rows
 from laplex.runtime.checkpoint import Checkpoint, checkpoint_of
 from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
+from laplex.runtime.processors import available_threads
 from laplex.text.corpus import Corpus
 from laplex.text.tokens import Tokens
 
@@ -134,8 +134,6 @@ def fit_identity(
 
 
 def _check_filled(training: Training) -> None:
-    if training.engine == "torch":
-        raise InputError('absent="filled" is for engine="cpu" and engine="reference", not "torch"')
     if training.inference == "variational":
         raise InputError('absent="filled" is for inference="map": absent words have no deviations of their own')
     if communicator().size > 1:
@@ -219,8 +217,8 @@ class Estimation:
         counts = [communicator().allreduce(tokens.counts(rows.slices, i)) for i in range(len(tokens.vocabularies))]
         if isinstance(self.initial, EarlierModel):
             counts = self.initial.counts_with(counts)
-        facts = self.graph, self.settings, history, spread, problem.slice_covariance, self.pooled
-        return Embeddings(rows, theta, problem.slot, counts, *facts, precision=self.precision)
+        facts = self.graph, self.settings, history, spread, problem.filling, self.pooled
+        return Embeddings(rows, theta, problem.row_slot, counts, *facts, precision=self.precision)
 
     def held_out_likelihood(self, theta: NDArray[Any], held_out: HeldOutDocuments | None = None) -> float | None:
         """The mean log likelihood of a held-out token, over the text of all ranks, from the vectors of each share."""
@@ -261,9 +259,7 @@ class Estimation:
             identity |= {"vary": list(self.model.vary), "absent": self.model.absent}  # by which they are judged
             key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:24]
             checkpoint = checkpoint_of(self.starts / f"start-{key}", identity, self.quiet)
-        at_pooled = replace(
-            self._held_out, problem=replace(self.problem, slot=self.rows.without_slices().astype(np.int32))
-        )
+        at_pooled = replace(self._held_out, problem=self.problem.without_slices(self.rows))
 
         def judge(theta: NDArray[Any]) -> float | None:
             return self.held_out_likelihood(theta, at_pooled)
@@ -309,7 +305,7 @@ class Estimation:
             passes = variational.Passes(
                 **{name: getattr(training, name) for name in names},
                 negatives_per_block=training.drawn,
-                threads=training.threads or os.cpu_count() or 1,
+                threads=training.threads or available_threads(),
                 seconds=60 * (training.checkpoint_minutes or math.inf),
             )
             try:

@@ -7,7 +7,6 @@ is shown, and never run.
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import re
 import shlex
@@ -20,6 +19,7 @@ from laplex.errors import InputError, StorageError
 from laplex.model.rows import Rows
 from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
+from laplex.runtime.processors import available_processors
 from laplex.runtime.program import recorded_command
 from laplex.text.remote import public_address
 from laplex.text.tokens import Tokens
@@ -43,7 +43,7 @@ def fit_settings(model: Model, tokens: Tokens, rows: Rows, training: Training) -
         "training": asdict(training) | {"checkpoint": None},
         "tokens": text,
         "versions": storage.versions("torch") if training.engine == "torch" else storage.versions(),
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": available_processors()},
         "command": [public_address(argument) for argument in recorded_command()],
     }
 

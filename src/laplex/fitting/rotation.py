@@ -128,7 +128,7 @@ def rotated(fitted: Embeddings, matrix: Floats, record: dict[str, Any], *, quiet
     settings = {**fitted.settings, "rotation": record}
     history: list[dict[str, Any]] = fitted.history.to_dict("records")  # type: ignore[assignment]
     # the vectors without slices have axes of their own, and stay as they are
-    others = fitted.slice_covariance, fitted.pooled
+    others = fitted.filling, fitted.pooled
     return Embeddings(fitted.rows, theta, fitted.slot, fitted.counts, graph, settings, history, spread, *others)
 
 

@@ -21,7 +21,7 @@ from laplex.errors import InputError, check_int, quote
 from laplex.fitting.estimation import fit
 from laplex.fitting.provenance import tokens_of
 from laplex.fitting.training import Training, tokens_for_fits
-from laplex.model.absent import SliceCovariance
+from laplex.model.absent import Filling
 from laplex.model.graph import Graph
 from laplex.model.model import Model
 from laplex.model.priors.prior import Prior, Ridge, WordPrior, saved_ridge
@@ -127,7 +127,7 @@ def refitted(
     tokens = tokens_of(fitted)
     saved = fitted.settings["model"]  # that of an older version has fewer fields
     known = {field.name: saved[field.name] for field in fields(Model) if field.name in saved}
-    prior = _SavedPrior(fitted.graph, fitted.slot, fitted.slice_covariance, saved_ridge(fitted.settings))
+    prior = _SavedPrior(fitted.graph, fitted.slot, fitted.filling, saved_ridge(fitted.settings))
     model = Model(**known | {"prior": prior})
     names = {field.name for field in fields(Training)} - {"checkpoint", "checkpoint_minutes"}
     training = {name: value for name, value in fitted.settings["training"].items() if name in names}
@@ -168,7 +168,7 @@ class _SavedPrior(Prior):
 
     full: Graph
     slot: NDArray[np.int32]
-    slice_covariance: SliceCovariance | None = None  # with absent="filled"
+    filling: Filling | None = None  # with absent="filled"
     pooled: Ridge = field(default_factory=Ridge)  # before slices begin
 
     def describe(self, rows: Rows | None = None) -> dict[str, Any]:
@@ -189,9 +189,8 @@ class _SavedPrior(Prior):
         return joined + Graph.of(size, tied, first[self.slot[tied]], np.inf)
 
     def word_prior(self, rows: Rows) -> WordPrior:
-        assert self.slice_covariance is not None
-        contexts = self.full.diagonal[self.slot[rows.context_start(0) :]]
-        return self.slice_covariance.word_prior(contexts)
+        assert self.filling is not None
+        return self.filling.prior
 
 
 class _Comparison:

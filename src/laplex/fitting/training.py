@@ -32,7 +32,8 @@ class Training:
     Attributes:
         engine: "cpu" (Numba), "torch" (a GPU), "reference" (exact, for small problems) or "auto": a GPU, else the CPU.
         epochs: The number of passes over the text.
-        threads: The number of threads, all cores by default; with one, the same seed gives the same bytes.
+        threads: The number of threads, by default one for each processor that the process may use; with one, the same
+            seed gives the same bytes.
         rate: The first step size, which falls linearly. By default 0.13 for CBOW, 0.37 for SGNS.
         seed: The seed of all random numbers.
         holdout: The share of documents that are not trained on, by which fits are judged.

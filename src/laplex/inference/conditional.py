@@ -136,18 +136,19 @@ def make_blocks(fitted: Embeddings, language: int, sets: Sequence[Sequence[int]]
 
 
 def _absent_part(fitted: Embeddings, language: int, words: Sequence[int], place: Ints, count: int) -> AbsentPart:
-    """C_ap C_pp⁻¹ and C_aa − C_ap C_pp⁻¹ C_pa of each word's prior covariance, for places from `count` on."""
-    assert fitted.slice_covariance is not None
-    kinds, before = fitted.slice_covariance.kind, sum(map(len, fitted.rows.vocabularies[:language]))
+    """−L_aa⁻¹ L_ap and L_aa⁻¹ of a word's prior precision L, for places from `count` on; means are integrated out."""
+    assert fitted.filling is not None
+    before = sum(map(len, fitted.rows.vocabularies[:language]))
     total = int((place >= count).sum())
     shares, covariance = np.zeros((total, count)), np.zeros((total, total))
     for word, own in zip(words, place):
-        prior = fitted.slice_covariance.covariance[kinds[before + word]]
+        precision = fitted.filling.prior.precision(before + word)
         here, gone = np.flatnonzero(own < count), np.flatnonzero(own >= count)
-        across = np.linalg.solve(prior[np.ix_(here, here)], prior[np.ix_(here, gone)]).T
+        unknown = np.append(gone, np.arange(len(own), len(precision)))  # and what is latent
+        inverse = np.linalg.inv(precision[np.ix_(unknown, unknown)])[: len(gone)]
         rows = own[gone] - count
-        shares[np.ix_(rows, own[here])] = across
-        covariance[np.ix_(rows, rows)] = prior[np.ix_(gone, gone)] - across @ prior[np.ix_(here, gone)]
+        shares[np.ix_(rows, own[here])] = -inverse @ precision[np.ix_(unknown, here)]
+        covariance[np.ix_(rows, rows)] = inverse[:, : len(gone)]
     return AbsentPart(shares, covariance)
 
 
@@ -159,7 +160,7 @@ def slots_by_slice(fitted: Embeddings, language: int) -> NDArray[np.int32]:
 
 def weigh_background(fitted: Embeddings, language: int, background: Sequence[AnyContexts]) -> list[AnyContexts]:
     """The background of each slice, counting more where negatives are drawn from its own words: K P(w) / Σ_v P(v)."""
-    if fitted.slice_covariance is None:
+    if fitted.filling is None:
         return list(background)
     noise = fitted.rows.vocabularies[language].noise(fitted.settings["model"]["noise_power"])
     drawn = noise @ (slots_by_slice(fitted, language) >= 0)  # (S) the share of the negatives that are left

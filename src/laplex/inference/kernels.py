@@ -233,18 +233,28 @@ def logistic_rows(scores):
 
 
 @fast
-def sample_rows(vectors, weights, offset, rows):
-    """Fill `rows` with vectors, sampled systematically in proportion to their weights."""
+def sample_places(weights, offset, places):
+    """Fill `places` with numbers of weights, sampled systematically in proportion to them."""
     total = 0.0
     for i in range(len(weights)):
         total += weights[i]
-    step, seen, number = total / len(rows), 0.0, 0
+    step, seen, number = total / len(places), 0.0, 0
     for i in range(len(weights)):
         seen += weights[i]
-        while number < len(rows) and (number + offset) * step < seen:
-            rows[number] = vectors[i]
+        while number < len(places) and (number + offset) * step < seen:
+            places[number] = i
             number += 1
-    rows[number:] = vectors[len(vectors) - 1]  # which rounding may leave over
+    for left in range(number, len(places)):  # which rounding may leave over
+        places[left] = len(weights) - 1
+
+
+@fast
+def take_rows(vectors, places, rows):
+    """Write the vectors at some places into `rows`."""
+    for i in range(len(places)):
+        place = places[i]  # read in the inner loop, it would keep it from being vectorized
+        for d in range(vectors.shape[1]):
+            rows[i, d] = vectors[place, d]
 
 
 @fast

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from laplex.inference import kernels, row_kernels
+from laplex.inference.buffers import buffer
 from laplex.inference.counting import CHUNK, Counted, Draws, Kept, Singles
 from laplex.inference.units import Floats, Ints, Units
 
@@ -46,11 +47,14 @@ class Difference:
 
     def statistics(self, coded: Singles, residuals: Singles) -> Singles:
         """(P) T under coded labels; residuals are (m, D + 1), with τ in the last column."""
-        found, rest = np.zeros(coded.shape[1], np.float32), residuals.sum(0, dtype=np.float64).astype(np.float32)
-        total, rest = rest[-1], np.tile(rest, (coded.shape[1], 1))
-        for of_group in coded:
-            row_kernels.add_squared_lengths(of_group @ residuals, rest, total, np.float32(LEAST_SHARE), found)
-        row_kernels.add_squared_lengths(rest, rest, total, np.float32(LEAST_SHARE), found)
+        shape = coded.shape[1], residuals.shape[1]
+        found, sums, rest = np.zeros(shape[0], np.float32), buffer("sums", *shape), buffer("rest", *shape)
+        rest[:] = whole = residuals.sum(0, dtype=np.float64)
+        total = np.float32(whole[-1])
+        for group, of_group in enumerate(coded):
+            np.matmul(of_group, residuals, out=sums)
+            last = group == len(coded) - 1
+            row_kernels.add_squared_lengths(sums, rest, total, np.float32(LEAST_SHARE), last, found)
         return found
 
     def directions(self, share: Floats) -> Floats:
@@ -218,12 +222,18 @@ class Residuals:
         return sum_by(y, self.cluster).astype(np.float32)
 
 
+def number_clusters(cluster: Ints) -> tuple[int, Ints]:
+    """How many clusters rows have, and the number (m) of that of each row."""
+    if (cluster[1:] > cluster[:-1]).all():
+        return len(cluster), np.arange(len(cluster))
+    names, place = np.unique(cluster, return_inverse=True)
+    return len(names), place
+
+
 def sum_by(values: NDArray[np.floating], group: Ints) -> Floats:
     """Rows of one group added up, in the order of the groups; the rows as they are if each is a group."""
-    if (group[1:] > group[:-1]).all():
-        return np.asarray(values, np.float64)
-    names, place = np.unique(group, return_inverse=True)
-    if len(names) == len(values):
+    number, place = number_clusters(group)
+    if number == len(values):
         return np.asarray(values, np.float64)
     membership = sparse.csr_array((np.ones(len(values)), (place, np.arange(len(values)))))
     return np.asarray(membership @ values.astype(np.float64))

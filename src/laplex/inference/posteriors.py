@@ -227,7 +227,7 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
         tokens: The text, if it is no longer where the model was fitted on it.
         language: The language, if the model has several.
         seed: Of what is left of the text after subsampling.
-        threads: How many threads; all processors by default.
+        threads: How many threads; all processors of this process by default.
         quiet: Whether to say nothing on the way.
 
     Returns:

@@ -15,6 +15,68 @@ from laplex.engines.kernels import F, fast
 
 
 @fast
+def fill_table(pairs, taus, row_of_pair, piece, limit, around, around_weight, scale, score, tau, background, weight):
+    """Fill in the weighted sums of a word, from those of the units that have it and the background of all rows.
+
+    Rows of one `piece` have the same weight, in which text that is `limit` times that of the mean piece counts half.
+    Returns the weight of each row.
+    """
+    size, factor, total = score.shape[1], np.empty(len(piece)), np.zeros(piece.max() + 1)
+    for k in range(len(row_of_pair)):
+        tau[row_of_pair[k]] = taus[k]
+    for row in range(len(piece)):
+        total[piece[row]] += tau[row]
+    whole, number = 0.0, 0
+    for value in total:
+        whole += value
+        number += value > 0
+    most = limit * max(whole / max(number, 1), 1e-300)
+    for row in range(len(piece)):
+        factor[row] = 1 / (1 + total[piece[row]] / most)
+        tau[row] *= factor[row]
+        weight[row] = scale * factor[row] * around_weight[row]
+        for d in range(size):
+            background[row, d] = scale * factor[row] * around[row, d]
+    for k in range(len(row_of_pair)):
+        row = row_of_pair[k]
+        for d in range(size):
+            score[row, d] = factor[row] * pairs[k, d]
+    return factor
+
+
+@fast
+def inverse_root(matrix, ridge):
+    """M, with M Mᵀ the inverse of a matrix with a ridge: the transposed inverse of its Cholesky factor."""
+    size, ridged = len(matrix), matrix.copy()
+    for i in range(size):
+        ridged[i, i] += ridge
+    root, inverse = np.linalg.cholesky(ridged), np.zeros((size, size))
+    for i in range(size):
+        inverse[i, i] = 1.0
+        for k in range(i):
+            for j in range(k + 1):
+                inverse[i, j] -= root[i, k] * inverse[k, j]
+        for j in range(i + 1):
+            inverse[i, j] /= root[i, i]
+    return inverse.T.copy()
+
+
+@fast
+def without_common(influence, metric, tau):
+    """(m, D) Influences in a metric, without the share in their sum that each row has in τ."""
+    residual = np.dot(influence, metric)
+    common, total = np.zeros(residual.shape[1]), 0.0
+    for row in range(len(tau)):
+        total += tau[row]
+        for d in range(len(common)):
+            common[d] += residual[row, d]
+    for row in range(len(tau)):
+        for d in range(len(common)):
+            residual[row, d] -= tau[row] / total * common[d]
+    return residual
+
+
+@fast
 def group_influence(group, score, tau, background, weight, least_others, influence, sums, used):
     """Write the influence (m, D) of each row on the score of its group (m, −1 for none), and the scores (G, D).
 
@@ -65,17 +127,44 @@ def without_predicted(influence, tau, group, groups, least_others, rest, others)
 
 
 @fast
-def add_squared_lengths(sums, rest, total, least_share, found):
+def noise_by_cluster(y, rest, others, cluster, clusters):
+    """Σ y·rest by cluster, z = √others · rest by cluster (C, n), and its squared lengths (C)."""
+    size = y.shape[1]
+    a, b, z = np.zeros((clusters, size)), np.zeros((clusters, size)), np.zeros((clusters, size))
+    for row in range(len(cluster)):
+        c, root = cluster[row], np.sqrt(others[row])
+        for d in range(size):
+            a[c, d] += y[row, d]
+            b[c, d] += rest[row, d]
+            z[c, d] += root * rest[row, d]
+    noise, lengths = 0.0, np.zeros(clusters)
+    for c in range(clusters):
+        for d in range(size):
+            noise += a[c, d] * b[c, d]
+            lengths[c] += z[c, d] * z[c, d]
+    return noise, z, lengths
+
+
+@fast
+def add_squared_lengths(sums, rest, total, least_share, last, found):
     """Add ‖sum‖² / f of a group under each permutation to `found` (P), and take its sums (P, D + 1) from the `rest`.
 
-    The last column is that of τ, whose share in `total` is f; a group with next to nothing of it adds nothing.
+    The last column is that of τ, whose share in `total` is f; a group with next to nothing of it adds nothing. If it is
+    the `last` group but one, what is left is the last group, and is added as well.
     """
-    last = sums.shape[1] - 1
+    size = sums.shape[1] - 1
     for p in range(len(sums)):
-        square, share = F(0.0), sums[p, last] / total
-        for d in range(last):
+        share, left = sums[p, size] / total, (rest[p, size] - sums[p, size]) / total
+        square, other = F(0.0), F(0.0)
+        for d in range(size):
             square += sums[p, d] * sums[p, d]
         if share > least_share:
             found[p] += square / share
-        for d in range(last + 1):
+        if last:
+            for d in range(size):
+                other += (rest[p, d] - sums[p, d]) * (rest[p, d] - sums[p, d])
+            if left > least_share:
+                found[p] += other / left
+            continue
+        for d in range(size + 1):
             rest[p, d] -= sums[p, d]

@@ -37,7 +37,7 @@ import numpy as np
 import scipy
 
 from laplex.inference import row_kernels
-from laplex.inference.permutations import Design, Residuals, sum_by
+from laplex.inference.permutations import Design, Residuals, number_clusters, sum_by
 from laplex.inference.scores import COVARIANCE_POSITIONS, ScoreTable
 from laplex.inference.units import Floats, Ints
 
@@ -108,8 +108,7 @@ class GroupScores:
 
     def residuals(self) -> Residuals:
         """The influences in the metric of T, without what all labels have in common."""
-        residual = self.influence @ self.test_metric
-        residual -= np.outer(self.tau / self.tau.sum(), residual.sum(0))
+        residual = row_kernels.without_common(self.influence, self.test_metric, self.tau)
         return Residuals(residual, self.tau, self.label, self.cluster, self.piece, self.size)
 
 
@@ -123,8 +122,7 @@ def size_metric(covariance: Floats) -> Floats:
 def inverse_root(covariance: Floats, ridge: float) -> Floats:
     """(D, D) The transposed inverse of the Cholesky factor of Σ + κI, κ a multiple of its mean eigenvalue."""
     mean = max(float(np.trace(covariance)) / len(covariance), 1e-30)
-    root = np.linalg.cholesky(covariance + ridge * mean * np.eye(len(covariance)))
-    return np.asarray(scipy.linalg.lapack.dtrtri(root, lower=1)[0].T)
+    return np.asarray(row_kernels.inverse_root(covariance, ridge * mean))
 
 
 def group_scores(table: ScoreTable, groups: Sequence[Sequence[int]]) -> GroupScores | None:
@@ -185,12 +183,12 @@ def unpredicted(influence: Floats, tau: Floats, label: Ints) -> tuple[Floats, Fl
 
 def without_noise(d: Floats, y: Floats, rest: Floats, others: Floats, cluster: Ints) -> Effect:
     """‖d‖² without the noise Σ y·rest, and its variance from the squares of √(1−w) rest; summed by cluster."""
-    z = sum_by(rest * np.sqrt(others)[:, None], cluster)
-    noise = float(np.vdot(sum_by(y, cluster), sum_by(rest, cluster)))
-    covariance, k = z.T @ z, (z * z).sum(1)
-    variance = 2 * max(float((covariance * covariance).sum() - (k * k).sum()), 0.0)
-    along = float(d @ covariance @ d) / max(float(d @ d), 1e-300)
-    freedom = float(k.sum() ** 2 / max(float(k @ k), 1e-300))
+    clusters, place = number_clusters(cluster)
+    noise, z, k = row_kernels.noise_by_cluster(y, rest, others, place, clusters)
+    products = z @ z.T if len(z) < len(d) else z.T @ z  # the sum of whose squares is the same
+    variance = 2 * max(float(np.vdot(products, products)) - float(k @ k), 0.0)
+    along = float(((z @ d) ** 2).sum()) / max(float(d @ d), 1e-300)
+    freedom = float(k.sum()) ** 2 / max(float(k @ k), 1e-300)
     return Effect(float(d @ d) - noise, variance, along, freedom)
 
 

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
-from laplex.inference import kernels
+from laplex.inference import kernels, row_kernels
+from laplex.inference.buffers import buffer
 from laplex.inference.statistics import TextPass, pad, starts_of, thread_pool, units_with_words
 from laplex.inference.units import Floats, Ints, Options, Units
 from laplex.runtime.display import bar
@@ -36,6 +37,7 @@ from laplex.text.tokens import Tokens
 BACKGROUND_POSITIONS = 200_000  # that are sampled; all of them if there are fewer
 MAX_COVARIANCE_CANDIDATES = 50_000  # of these, among which some are sampled for the covariance of a word's contexts
 COVARIANCE_POSITIONS = 3_000
+ROWS_PER_PRODUCT = 1_500  # of these, which fit into the cache
 MAX_CLUSTERS_WITH_ROWS = 1_000  # with more clusters, units of those without a word share rows
 BLOCKS = 256  # of units without the word, and fewer if labels are many:
 MAX_SHARED_ROWS = 2_048
@@ -301,20 +303,21 @@ class ScorePass(TextPass):
             pairs = slice(words.start[i], words.start[i + 1])
             scale = self.background_scale(int(self.ids[batch[i]]))
             rows = self.cells.rows(words.unit[pairs].astype(np.int64), self.units)
-            around, around_weight = self._by_row(rows.unit, sigma[k], background[:, k], weight[:, k])
-            around[rows.size == 0], around_weight[rows.size == 0] = 0.0, 0.0  # but for rounding
-            score, tau = np.zeros((len(rows.label), size)), np.zeros(len(rows.label))
-            score[rows.of_pair], tau[rows.of_pair] = s[pairs, :size], taus[pairs]
-            word, factor, unit_weight = int(self.ids[batch[i]]), _weights(tau, rows.piece), np.ones(len(self.units))
-            unit_weight[rows.unit] = factor[: len(rows.unit)]
-            column = factor[:, None]
-            yield ScoreTable(
-                *(batch[i], word, rows.label, rows.cluster, rows.piece, rows.size, column * score, factor * tau),
-                *(scale * column * around[:, :size], scale * factor * around_weight),
-                self._covariance(at_candidates[k], word),
-                sigma[k],
-                unit_weight,
+            around: tuple[NDArray[np.floating], NDArray[np.floating]] = background[:, k], weight[:, k]
+            if self.cells.shared:
+                around = self._by_row(rows, sigma[k], *around)
+            word, unit_weight = int(self.ids[batch[i]]), np.ones(len(self.units))
+            score, background_sums = np.zeros((2, len(rows.label), size))
+            tau, weights = np.zeros((2, len(rows.label)))
+            factor = row_kernels.fill_table(
+                *(s[pairs], taus[pairs], rows.of_pair, rows.piece, WEIGHT_LIMIT, *around, scale),
+                *(score, tau, background_sums, weights),
             )
+            unit_weight[rows.unit] = factor[: len(rows.unit)]
+            covariance = self._covariance(at_candidates[k], word)
+            pieces = rows.label, rows.cluster, rows.piece, rows.size
+            sums = score, tau, background_sums, weights
+            yield ScoreTable(batch[i], word, *pieces, *sums, covariance, sigma[k], unit_weight)
 
     def _background_sums(self, words: Sequence[int], with_sigma: bool) -> tuple[Singles, Singles, Singles, Singles]:
         """σ at the sampled positions (n, N), if they are asked for or rows need them, and at the candidates for Σ, and
@@ -334,11 +337,12 @@ class ScorePass(TextPass):
         rho, contexts = rho[:, : self.dimensions], self.contexts[:, : self.dimensions]
         background = np.zeros((len(self.cells), *rho.shape), np.float32)
         sigma = np.empty((len(words), len(contexts) if with_sigma or self.cells.shared else 0), np.float32)
-        at_candidates = np.empty((len(words), len(self._candidates)), np.float32)
+        at_candidates = buffer("candidates", len(words), len(self._candidates))
         for cell, (first, last) in enumerate(zip(edges.tolist(), edges[1:].tolist())):
             for start in range(first, last, POSITIONS_PER_PRODUCT):
                 end = min(start + POSITIONS_PER_PRODUCT, last)
-                here = rho @ contexts[start:end].T
+                here = buffer("sigma", len(rho), end - start)
+                np.matmul(rho, contexts[start:end].T, out=here)
                 kernels.logistic_rows(here)
                 candidate = -(-start // step)  # the first of these positions
                 at_candidates[:, candidate : -(-end // step)] = here[:, candidate * step - start :: step]
@@ -348,17 +352,18 @@ class ScorePass(TextPass):
                 weight[cell] += here.sum(1)
         return sigma, at_candidates, background, weight
 
-    def _by_row(self, units: Ints, sigma: Singles, background: Singles, weight: Singles) -> tuple[Floats, Floats]:
-        """The background of a word by row of its table, from that by cell: B (m, W) and W (m)."""
-        sums, weights = background.astype(np.float64), weight.astype(np.float64)
-        if not self.cells.shared:
-            return sums, weights
+    def _by_row(self, rows: TableRows, sigma: Singles, background: Singles, weight: Singles) -> tuple[Floats, Floats]:
+        """The background of a word by row of its table, from that by cells that are shared: B (m, W) and W (m)."""
+        units, sums, weights = rows.unit, background.astype(np.float64), weight.astype(np.float64)
         own, own_weight = np.zeros((len(units), sums.shape[1]), np.float32), np.zeros(len(units), np.float32)
         kernels.unit_sums(self.lanes, self.contexts, self.context_start, sigma, units, own, own_weight)
         cell = self.cells.of_unit[units]
         np.subtract.at(sums, cell, own)
         weights -= np.bincount(cell, own_weight, len(weights))
-        return np.concatenate([own, sums]), np.concatenate([own_weight, np.maximum(weights, 0.0)])
+        around: Floats = np.concatenate([own, sums], dtype=np.float64)
+        around_weight: Floats = np.concatenate([own_weight, np.maximum(weights, 0.0)], dtype=np.float64)
+        around[rows.size == 0], around_weight[rows.size == 0] = 0.0, 0.0  # but for rounding
+        return around, around_weight
 
     def _covariance(self, sigma: Singles, word: int) -> Floats:
         """(D, D) Σ, from positions sampled systematically in proportion to σ, the same whatever else is tested."""
@@ -367,14 +372,13 @@ class ScorePass(TextPass):
             rows, share = contexts.astype(np.float64), (sigma / max(float(sigma.sum()), 1e-30)).astype(np.float64)
             mean = share @ rows
             return np.asarray((rows * share[:, None]).T @ rows - np.outer(mean, mean))
-        rows = np.empty((size, contexts.shape[1]), np.float32)
-        kernels.sample_rows(contexts, sigma, np.random.default_rng([self.seed, 9, word]).random(), rows)
-        mean = np.full(size, 1 / size, np.float32) @ rows
-        return np.asarray((rows.T @ rows / size - np.outer(mean, mean)).astype(np.float64))
-
-
-def _weights(tau: Floats, piece: Ints) -> Floats:
-    """(m) The weight of each row; rows of one piece have the same."""
-    total = np.bincount(piece, tau)
-    mean = total.sum() / max(np.count_nonzero(total), 1)
-    return np.asarray(1 / (1 + total / (WEIGHT_LIMIT * max(mean, 1e-300))))[piece]
+        places, ones, total = np.empty(size, np.int64), np.ones(size, np.float32), np.zeros(contexts.shape[1])
+        kernels.sample_places(sigma, np.random.default_rng([self.seed, 9, word]).random(), places)
+        room = buffer("rows", ROWS_PER_PRODUCT, contexts.shape[1])
+        products = np.zeros((contexts.shape[1],) * 2, np.float32)
+        for start in range(0, size, ROWS_PER_PRODUCT):
+            here = room[: min(ROWS_PER_PRODUCT, size - start)]
+            kernels.take_rows(contexts, places[start : start + ROWS_PER_PRODUCT], here)
+            products += here.T @ here
+            total += ones[: len(here)] @ here
+        return np.asarray(products / size - np.outer(total, total) / size**2)

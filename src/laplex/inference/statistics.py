@@ -8,7 +8,6 @@ U units, V words of the language, n words, m contexts, D dimensions.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from laplex.engines.state import FLOATS_PER_CACHE_LINE
 from laplex.inference import kernels
 from laplex.inference.units import Ints, Options
 from laplex.model.likelihoods import Likelihood
+from laplex.runtime.processors import available_threads
 from laplex.text.tokens import Tokens
 
 BACKGROUND_BYTES = 256 * 2**20  # for the background contexts of all units
@@ -53,7 +53,7 @@ class TextPass:
     ) -> None:
         """Documents start[u] to start[u + 1] are of unit u."""
         model, vocabulary = fitted.settings["model"], tokens.vocabularies[language]
-        self.threads = options.threads or os.cpu_count() or 1
+        self.threads = options.threads or available_threads()
         self.dimensions = fitted.dimensions
         self.negatives = model["negatives"] * vocabulary.noise(model["noise_power"])  # (V) at each position: K P(w)
         self.text = kernels.TokenText(

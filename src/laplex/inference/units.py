@@ -50,7 +50,7 @@ class Options:
         tokens: The text, if it is no longer where the model was fitted on it.
         language: The language, if the model has several.
         seed: Of everything that is drawn by chance.
-        threads: How many threads read the text; all processors by default.
+        threads: How many threads read the text; all processors of this process by default.
         quiet: Whether to say nothing on the way.
 
     Example:

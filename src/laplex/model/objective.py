@@ -4,7 +4,7 @@
 
 The likelihood is that of `likelihoods.py`. Its negatives enter by their exact expectation, and nothing is subsampled. ρ
 are the word rows of the token's own language and slice, P(w) the noise distribution of that language, or of its words
-that occur in that slice (`present`). A document of one token has no context and contributes nothing. θ is (P, D),
+that occur in that slice. A document of one token has no context and contributes nothing. θ is (P, D),
 float64. A directed edge has no density: its cost is counted here, and its gradient is only that on its first end.
 """
 
@@ -54,7 +54,7 @@ def slice_texts(problem: Problem) -> Iterator[SliceText]:
     documents = np.flatnonzero(~problem.held_out & (np.diff(problem.offsets) > 1))
     for start in np.unique(problem.word_start[documents]):
         chosen = documents[problem.word_start[documents] == start]
-        noise = problem.negatives_of(int(start), int(problem.language[chosen[0]]))
+        noise = problem.negatives_of(int(problem.language[chosen[0]]))
         words, contexts = (
             problem.slot[first : first + len(noise)] for first in (start, problem.context_start[chosen[0]])
         )
@@ -130,10 +130,7 @@ class HeldOutDocuments:
         return self.problem.word_start[self.documents], self.problem.context_start[self.documents]
 
     def _batches(self, seed: int) -> Iterator[HeldOutBatch]:
-        problem, (starts, _) = self.problem, self._row_starts
-        languages = problem.language[self.documents]
-        _, example, noise_of_document = np.unique(
-            languages if problem.present is None else starts, return_index=True, return_inverse=True
-        )
-        noise = [problem.negatives_of(int(starts[i]), int(languages[i])) for i in example]
+        problem = self.problem
+        languages, noise_of_document = np.unique(problem.language[self.documents], return_inverse=True)
+        noise = [problem.negatives_of(language) for language in languages.tolist()]
         return held_out_batches(self.ids, self.offsets, noise, noise_of_document, problem.negatives, seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from laplex.errors import InputError, StorageError, check_int, quote
 from laplex.runtime import storage
 from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
+from laplex.runtime.processors import available_threads
 from laplex.text.periods import are_periods, is_number, numbers_of
 from laplex.text.slices import Slices
 from laplex.text.spelling import compose
@@ -333,6 +334,36 @@ class Tokens:
         keys = tuple(zip(*values)) if columns else ((),) * len(occurring)
         return Slices(tuple(columns), keys, np.searchsorted(occurring, combined).astype(np.int32))
 
+    def occurs(self, slices: Slices, language: int = 0) -> NDArray[np.bool_]:
+        """Find out where words occur.
+
+        Args:
+            slices: The slices, made by `slices`.
+            language: The language, an index into `vocabularies`.
+
+        Returns:
+            (S, V) Whether each word of the language occurs in each slice.
+        """
+        size = len(self.vocabularies[language])
+        occurs = np.zeros(len(slices) * size, np.bool_)
+        for row, ids in self._places(slices, language, None):
+            occurs[row * size + ids] = True
+        return occurs.reshape(len(slices), size)
+
+    def _places(
+        self, slices: Slices, language: int, documents: NDArray[np.bool_] | None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """The slice and the id of every token of a language, some documents at a time."""
+        from laplex.text.ingest import spans
+
+        for first, last in spans(self.offsets):
+            inside = self.languages[first:last] == language
+            if documents is not None:
+                inside = inside & documents[first:last]
+            lengths = np.diff(self.offsets[first : last + 1])
+            ids = self.ids[self.offsets[first] : self.offsets[last]][np.repeat(inside, lengths)]
+            yield np.repeat(slices.of_document[first:last][inside].astype(np.int64), lengths[inside]), ids
+
     def counts(
         self, slices: Slices, language: int = 0, documents: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
@@ -346,18 +377,10 @@ class Tokens:
         Returns:
             (S, V) How often each word of the language occurs in each slice.
         """
-        from laplex.text.ingest import spans
-
         size = len(self.vocabularies[language])
         counts = np.zeros(len(slices) * size, np.int64)
-        for first, last in spans(self.offsets):
-            inside = self.languages[first:last] == language
-            if documents is not None:
-                inside = inside & documents[first:last]
-            lengths = np.diff(self.offsets[first : last + 1])
-            ids = self.ids[self.offsets[first] : self.offsets[last]][np.repeat(inside, lengths)]
-            row = np.repeat(slices.of_document[first:last][inside].astype(np.int64), lengths[inside])
-            counts += np.bincount(row * size + ids, minlength=len(counts))
+        for row, ids in self._places(slices, language, documents):
+            np.add.at(counts, row * size + ids, 1)
         return counts.reshape(len(slices), size)
 
     @cached_property
@@ -389,7 +412,7 @@ class Tokens:
             max_words: The largest size of a vocabulary, by default any.
             keep: Words that enter a vocabulary however rare they are.
             cache: The cache folder; by default $LAPLEX_CACHE, or the user's cache folder.
-            threads: The number of threads, by default one per core.
+            threads: The number of threads, by default one for each processor that the process may use.
             originals: Keep a compressed copy of the text, with which passages are shown as they were written.
             quiet: Show no progress.
 
@@ -408,7 +431,7 @@ class Tokens:
             raise InputError(f'keep is a list of words: write keep=["{keep}"]')
         min_count = check_int("min_count", min_count)
         max_words = None if max_words is None else check_int("max_words", max_words)
-        threads = check_int("threads", os.cpu_count() or 1 if threads is None else threads)
+        threads = check_int("threads", available_threads() if threads is None else threads)
         kept = {compose(word) for word in keep}
         if all(part.tokenizer.lowercase for part in corpus.parts):
             kept |= {word.lower() for word in kept}

@@ -27,16 +27,23 @@ ByEdge: TypeAlias = float | Sequence[float] | NDArray[Any]  # or one for each ed
 class WordPrior:
     """A prior that joins a word with itself alone, by the same edges between slices for every word.
 
-    Such priors say what the vector of a word is in a slice where it does not occur. S slices, V words of all languages.
+    Such priors say what the vector of a word is in a slice where it does not occur. V words of all languages.
     """
 
-    weights: Floats  # (S, S) of edges between slices, zero on the diagonal
-    diagonal: Floats  # (S) the diagonal that all words share
+    slices: Graph  # over slices and, behind them, latent nodes; the diagonal that all words share
     words: Floats  # (V) what the diagonal of a word has besides, in every slice
     contexts: Floats  # (V) the diagonal of context rows
 
     def __add__(self, other: WordPrior) -> WordPrior:
-        return WordPrior(**{name: values + getattr(other, name) for name, values in vars(self).items()})
+        slices = Graph.union([self.slices, other.slices]).merge_ties()[0]
+        return WordPrior(slices, self.words + other.words, self.contexts + other.contexts)
+
+    def precision(self, word: int) -> Floats:
+        """(S + L, S + L) The precision of a word's vectors and of what is latent among them."""
+        ridge = np.zeros(len(self.slices))
+        ridge[: self.slices.own] = self.words[word]
+        precision: Floats = self.slices.laplacian().toarray() + np.diag(ridge)
+        return precision
 
     def check_positive_definite(self, rows: Rows) -> None:
         """Raise an error if the prior says nothing about some vector."""
@@ -46,8 +53,8 @@ class WordPrior:
         starts = np.cumsum([0, *map(len, rows.vocabularies)])
         language = int(np.searchsorted(starts, weakest, "right")) - 1
         word = weakest - int(starts[language])
-        diagonal = self.diagonal + self.words[weakest]
-        slices = Graph.of(len(diagonal), *np.nonzero(np.triu(self.weights)), diagonal=diagonal)
+        diagonal = self.slices.diagonal + self.words[weakest] * (np.arange(len(self.slices)) < self.slices.own)
+        slices = replace(self.slices, diagonal=diagonal)
         slices.check_positive_definite(lambda slice: rows.name(rows.word_start(language, slice) + word))
 
 
@@ -342,9 +349,8 @@ class Ridge(Prior):
         return Graph.of(len(rows), diagonal=np.concatenate([*everywhere, *contexts]))
 
     def word_prior(self, rows: Rows) -> WordPrior:
-        size = len(rows.slices)
         words, contexts = map(np.concatenate, self._diagonals(rows))
-        return WordPrior(np.zeros((size, size)), np.zeros(size), words, contexts)
+        return WordPrior(Graph.of(len(rows.slices)), words, contexts)
 
     @classmethod
     def sentence(cls, described: Mapping[str, Any]) -> str | None:

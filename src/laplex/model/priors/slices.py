@@ -88,14 +88,8 @@ class _AcrossSlices(Prior):
             raise InputError(
                 'absent="filled" takes finite strengths: where a word is always the same, take the column out of vary='
             )
-        size, nothing = len(rows.slices), np.zeros(sum(map(len, rows.vocabularies)))
-        whole = np.zeros((len(graph), len(graph)))
-        np.add.at(whole, (graph.first, graph.second), graph.weight)
-        whole += whole.T
-        weights, stars = whole[:size, :size], whole[:size, size:]
-        weights = weights + (stars / np.maximum(stars.sum(0), 1e-300)) @ stars.T  # the means at their optimum
-        np.fill_diagonal(weights, 0.0)
-        return WordPrior(weights, graph.diagonal[:size], nothing, nothing)
+        nothing = np.zeros(sum(map(len, rows.vocabularies)))
+        return WordPrior(graph.merge_ties()[0], nothing, nothing)
 
     def _cells(self, slices: Slices) -> list[dict[str, int]]:
         """For all values of the other columns, the slices by their value of this one."""

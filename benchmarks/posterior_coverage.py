@@ -1,6 +1,6 @@
 """Coverage of the posterior intervals of `laplex.inference.posterior` where the model is true.
 
-    python benchmarks/coverage.py [--data DATA] [--simulations 400] [--frequencies 50 500 5000 50000]
+    python benchmarks/posterior_coverage.py [--data DATA] [--simulations 400] [--frequencies 50 500 5000 50000]
         [--strengths 0 1 100 10000] [--slices 2 5] [--ridge 1] [--center mean] [--negatives drawn]
 
 Contexts are estimated from real text (Senate press releases, or the State of the Union without --data) and then fixed.
