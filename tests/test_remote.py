@@ -12,7 +12,7 @@ import pytest
 from remote_files import Store, serving
 
 import laplex as lx
-from laplex.fitting.provenance import record_command
+from laplex.runtime.program import record_command
 from laplex.text.dealing import DocumentShare
 from laplex.text.remote import public_address
 
