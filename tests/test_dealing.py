@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import laplex as lx
-from laplex.text.dealing import Share, deal_files, deal_rows
+from laplex.text.dealing import DocumentShare, deal_files, deal_rows
 
 ROWS = 240
 
@@ -41,7 +41,7 @@ def test_all_documents_are_read_once_by_one_process_each(tmp_path, kind, ranks):
     corpus = lx.read(files_of(tmp_path, kind), metadata=["party"])
     read, documents = [], {row["text"]: row for row in frame().to_dicts()}
     for rank in range(ranks):
-        batches = [batch for _, batch in corpus.complete_documents(Share(rank, ranks))]
+        batches = [batch for _, batch in corpus.complete_documents(DocumentShare(rank, ranks))]
         frames = pl.concat([batch.frame for batch in batches])
         if kind == "one compressed file":  # cannot be read in parts: whoever reads it deals out the documents
             assert not any(batch.is_dealt for batch in batches)
@@ -59,7 +59,7 @@ def test_all_documents_are_read_once_by_one_process_each(tmp_path, kind, ranks):
 def test_the_number_of_a_document_in_a_message_is_that_in_its_file(tmp_path):
     frame().write_parquet(tmp_path / "all.parquet")
     corpus = lx.read(tmp_path / "all.parquet")
-    for _, batch in corpus.complete_documents(Share(1, 2)):
+    for _, batch in corpus.complete_documents(DocumentShare(1, 2)):
         text = batch.frame.item(0, 0)
         assert text == f"number {batch.first - 1}"
 
@@ -67,19 +67,19 @@ def test_the_number_of_a_document_in_a_message_is_that_in_its_file(tmp_path):
 def test_where_only_some_documents_are_kept_all_are_read(tmp_path):
     """Otherwise one process could have none of those that are kept."""
     corpus = lx.read(files_of(tmp_path, "one Parquet file"), metadata=["party"]).where(party="D")
-    batches = [batch for _, batch in corpus.complete_documents(Share(0, 2))]
+    batches = [batch for _, batch in corpus.complete_documents(DocumentShare(0, 2))]
     assert sum(len(batch.frame) for batch in batches) == ROWS // 2
     assert not any(batch.is_dealt for batch in batches)
 
 
 def test_ranges_of_rows_come_from_everywhere_and_are_even():
-    shares = [deal_rows([1000, 0, 24], Share(rank, 4)) for rank in range(4)]
+    shares = [deal_rows([1000, 0, 24], DocumentShare(rank, 4)) for rank in range(4)]
     assert [sum(part.rows for part in share) for share in shares] == [256] * 4
     assert all(max(part.first for part in share) - min(part.first for part in share) > 500 for share in shares)
-    assert deal_rows([], Share(0, 2)) == []
+    assert deal_rows([], DocumentShare(0, 2)) == []
 
 
 def test_files_of_unlike_sizes_are_not_dealt_out():
-    assert deal_files([100, 1, 1], Share(0, 2)) is None
-    assert deal_files([5], Share(0, 2)) is None
-    assert [deal_files([30, 20, 10, 40], Share(rank, 2)) for rank in (0, 1)] == [[2, 3], [0, 1]]
+    assert deal_files([100, 1, 1], DocumentShare(0, 2)) is None
+    assert deal_files([5], DocumentShare(0, 2)) is None
+    assert [deal_files([30, 20, 10, 40], DocumentShare(rank, 2)) for rank in (0, 1)] == [[2, 3], [0, 1]]

@@ -12,8 +12,8 @@ import pytest
 from remote_files import Store, serving
 
 import laplex as lx
-from laplex.fitting.provenance import record_command
-from laplex.text.dealing import Share
+from laplex.runtime.program import record_command
+from laplex.text.dealing import DocumentShare
 from laplex.text.remote import public_address
 
 SECRETS = ("s3cretKEY", "s1gnature", "pa55word", "KEYNAME")
@@ -127,7 +127,7 @@ def test_a_share_of_a_file_is_a_share_of_what_is_fetched():
         shares = []
         for rank in range(4):
             store.sent.clear()
-            shares.append(pl.concat([batch.frame for batch in source.batches(["text"], Share(rank, 4))]))
+            shares.append(pl.concat([batch.frame for batch in source.batches(["text"], DocumentShare(rank, 4))]))
             assert store.sent["/large.parquet"] < 0.6 * len(file.getvalue())
     assert [len(share) for share in shares] == [10_000] * 4
     assert pl.concat(shares).sort("text").equals(frame.sort("text"))

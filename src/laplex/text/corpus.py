@@ -26,7 +26,7 @@ from laplex.errors import InputError, quote
 from laplex.runtime.display import bar, card
 from laplex.runtime.distributed import communicator
 from laplex.text.bins import bins_of
-from laplex.text.dealing import DocumentBatch, Share
+from laplex.text.dealing import DocumentBatch, DocumentShare
 from laplex.text.formats import series_of
 from laplex.text.missing import MissingMetadata
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
@@ -339,7 +339,7 @@ class Corpus:
         self._check_column(step.column)
         return Corpus(tuple(replace(part, steps=(*part.steps, step)) for part in self.parts))
 
-    def documents(self, share: Share | None = None) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
+    def documents(self, share: DocumentShare | None = None) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """All documents in batches, also those that lack metadata; or those of one of several processes."""
         for part in self.parts:
             for batch in part.documents(share=share):
@@ -350,7 +350,7 @@ class Corpus:
         absent = [name for name in self.columns if name not in batch.frame.columns]
         return replace(batch, frame=batch.frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent))
 
-    def complete_documents(self, share: Share | None = None) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
+    def complete_documents(self, share: DocumentShare | None = None) -> Iterator[tuple[CorpusPart, DocumentBatch]]:
         """The documents that lack no metadata. Others are dropped, or counted for an InputError at the end."""
         lacking = MissingMetadata(self.columns, self.numbers)
         for part, batch in self.documents(share):

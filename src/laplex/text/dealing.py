@@ -15,7 +15,7 @@ RANGES_PER_RANK = 4  # of rows, so that a rank has some from everywhere: files a
 MAX_LOAD = 1.25  # of a process, relative to the mean: with larger ones, whole files are not dealt out
 
 
-class Share(NamedTuple):
+class DocumentShare(NamedTuple):
     """The part of all documents that one of several processes reads."""
 
     rank: int
@@ -48,10 +48,10 @@ class DocumentBatch:
             )
 
 
-def deal_rows(counts: Sequence[int], share: Share) -> list[FileRange]:
+def deal_rows(counts: Sequence[int], share: DocumentShare) -> list[FileRange]:
     """The rows of files with these numbers of rows that a process reads: some ranges, as many as others read.
 
-    >>> deal_rows([10, 6], Share(0, 2))
+    >>> deal_rows([10, 6], DocumentShare(0, 2))
     [FileRange(file=0, first=0, rows=2), FileRange(file=0, first=4, rows=2), FileRange(file=0, first=8, rows=2), \
 FileRange(file=1, first=2, rows=2)]
     """
@@ -67,7 +67,7 @@ FileRange(file=1, first=2, rows=2)]
     return ranges
 
 
-def deal_files(sizes: Sequence[int], share: Share) -> list[int] | None:
+def deal_files(sizes: Sequence[int], share: DocumentShare) -> list[int] | None:
     """The files that a process reads, the largest dealt out first; None if that would not be even."""
     load = np.zeros(share.ranks)
     own = []

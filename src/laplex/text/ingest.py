@@ -27,7 +27,7 @@ from laplex.runtime.display import bar
 from laplex.runtime.distributed import communicator
 from laplex.text.bins import Bins
 from laplex.text.corpus import Corpus
-from laplex.text.dealing import DocumentBatch, Share
+from laplex.text.dealing import DocumentBatch, DocumentShare
 from laplex.text.originals import Blocks, OriginalsWriter, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
@@ -147,7 +147,7 @@ class _CorpusReader:
         """Read the documents of this rank, splitting batches in several threads."""
         waiting: deque[tuple[DocumentBatch, CorpusPart, pl.DataFrame, Future[_Matched]]] = deque()
         rank, ranks, documents = communicator().rank, communicator().size, 0
-        share = Share(rank, ranks) if ranks > 1 else None
+        share = DocumentShare(rank, ranks) if ranks > 1 else None
 
         def finish() -> None:
             batch, part, frame, matches = waiting.popleft()

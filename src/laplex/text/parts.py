@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from laplex.text.dealing import DocumentBatch, Share
+from laplex.text.dealing import DocumentBatch, DocumentShare
 from laplex.text.phrases import Phrases
 from laplex.text.sources import Source
 from laplex.text.steps import ROW, Step, Where, added_columns, needed
@@ -66,7 +66,9 @@ class CorpusPart:
         source = self.source.identity(self.source_columns)
         return json.dumps([source, settings, self.tokenizer.identity, repr(self.steps)])
 
-    def documents(self, columns: Collection[str] | None = None, share: Share | None = None) -> Iterator[DocumentBatch]:
+    def documents(
+        self, columns: Collection[str] | None = None, share: DocumentShare | None = None
+    ) -> Iterator[DocumentBatch]:
         """Batches with TEXT, LANGUAGE and metadata as strings, null where missing; or only with some columns.
 
         With the share of one of several processes, only its documents are read where that is possible. Where only some

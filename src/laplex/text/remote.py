@@ -19,7 +19,7 @@ from polars.selectors import by_name
 from laplex.errors import InputError
 from laplex.runtime.distributed import communicator
 from laplex.text import formats
-from laplex.text.dealing import DocumentBatch, FileRange, Share, deal_rows
+from laplex.text.dealing import DocumentBatch, DocumentShare, FileRange, deal_rows
 
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl", "hf", "http", "https")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -65,7 +65,7 @@ class RemoteFiles:
         address = self._addresses[number]
         return pl.scan_parquet(address, glob="*" in self._names[number], storage_options=self._options)
 
-    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: DocumentShare | None = None) -> Iterator[DocumentBatch]:
         digest = hashlib.blake2b(digest_size=16)
         for batch in self._read(columns, share):
             digest.update(batch.frame.hash_rows(seed=0).to_numpy().tobytes())
@@ -75,7 +75,7 @@ class RemoteFiles:
         if known is not None and known != digest.hexdigest():
             raise InputError(f"{self.name} changed while it was being read: run again when nothing writes to it")
 
-    def _read(self, columns: Sequence[str], share: Share | None) -> Iterator[DocumentBatch]:
+    def _read(self, columns: Sequence[str], share: DocumentShare | None) -> Iterator[DocumentBatch]:
         counts = []
         for number, name in enumerate(self._names):
             with _errors(name):
@@ -94,7 +94,7 @@ class RemoteFiles:
     def identity(self, columns: Sequence[str]) -> str:
         """A hash of all rows, of which each of several processes reads its own share. They are read once for it."""
         ranks = communicator()
-        share = Share(ranks.rank, ranks.size) if ranks.size > 1 else None
+        share = DocumentShare(ranks.rank, ranks.size) if ranks.size > 1 else None
         key = (*columns, str(share))
         if key not in self._digests:
             digest = hashlib.blake2b(digest_size=16)

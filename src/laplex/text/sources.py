@@ -20,7 +20,7 @@ from polars.selectors import by_name
 
 from laplex.errors import InputError
 from laplex.text import formats
-from laplex.text.dealing import DocumentBatch, FileRange, Share, deal_files, deal_rows
+from laplex.text.dealing import DocumentBatch, DocumentShare, FileRange, deal_files, deal_rows
 from laplex.text.files import input_errors
 from laplex.text.remote import RemoteFiles, is_address
 
@@ -34,7 +34,7 @@ class Files:
         self._format = formats.format_of(self.paths, encoding, documents)
         self.columns = self._format.columns(self.paths[0])
 
-    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: DocumentShare | None = None) -> Iterator[DocumentBatch]:
         """All documents; with a share, only those if the files can be dealt out evenly, and batches say so."""
         sizes = [_stat(path).st_size for path in self.paths]
         own = [FileRange(file, 0, -1) for file in range(len(self.paths))]
@@ -50,7 +50,7 @@ class Files:
                 first += len(frame)
             done += weight
 
-    def _dealt(self, sizes: Sequence[int], share: Share) -> list[FileRange] | None:
+    def _dealt(self, sizes: Sequence[int], share: DocumentShare) -> list[FileRange] | None:
         """What one of several processes reads; None if files cannot be dealt out evenly."""
         if isinstance(self._format, formats.Parquet):
             return deal_rows([self._format.rows(path) for path in self.paths], share)
@@ -76,7 +76,7 @@ class Frame:
             frame.columns = names  # Polars renames empty ones
         self._frame: Any = frame if self._is_pandas else frame.lazy()
 
-    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: DocumentShare | None = None) -> Iterator[DocumentBatch]:
         first = 1
         with input_errors(self.name):
             for frame in self._frames(columns):
@@ -119,7 +119,7 @@ class Documents:
                 )
             yield document
 
-    def batches(self, columns: Sequence[str], share: Share | None = None) -> Iterator[DocumentBatch]:
+    def batches(self, columns: Sequence[str], share: DocumentShare | None = None) -> Iterator[DocumentBatch]:
         digest = hashlib.blake2b(digest_size=16)
         first = 1
         for frame in formats.frames_of_dicts(self._checked(), columns, self.name):
