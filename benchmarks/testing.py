@@ -86,11 +86,8 @@ def operations(found: pd.DataFrame, dimensions: int, units: int, tokens: int) ->
         "permutations": (2 * draws * units * dimensions, 4 * draws * units),
         "text, read once for all": (0.0, 4 * tokens / words),
     }
-    rows = [
-        {"part": name, "million operations of a word": of_word / 1e6, "MB read": size / 1e6, "billion of all": words * of_word / 1e9}
-        for name, (of_word, size) in parts.items()
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+    rows = [(name, of_word / 1e6, size / 1e6, words * of_word / 1e9) for name, (of_word, size) in parts.items()]
+    return pd.DataFrame(rows, columns=["part", "million operations of a word", "MB read", "billion of all words"])
 
 
 def measure(data: Path, threads: int = 2) -> Section:
