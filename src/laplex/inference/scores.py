@@ -239,6 +239,10 @@ class ScorePass(TextPass):
         occurrences = np.bincount(cell, self.count, shape[0] * shape[1]).astype(np.int64)
         return occurrences.reshape(shape), units.reshape(shape)
 
+    def occurrences(self) -> Ints:
+        """(n) How often each word occurs."""
+        return np.diff(starts_of(self.count)[self.start])
+
     def cluster_counts(self, labels: Sequence[int] | None = None) -> Ints:
         """(n) In how many clusters each word occurs, at some labels or at any."""
         size = int(self.units.cluster.max()) + 1

@@ -230,22 +230,22 @@ def pad(vectors: NDArray[Any]) -> Singles:
     return padded
 
 
-def starts_of(sizes: Ints) -> Ints:
+def starts_of(sizes: NDArray[np.integer]) -> Ints:
     """Where each of some stretches begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def units_with_words(
     ids: NDArray[np.int32], offsets: Ints, documents: Ints, unit: Ints, place: NDArray[np.int32], words: int
-) -> tuple[Ints, NDArray[np.int32], Ints]:
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
     """Where the units of each word begin, the units, and how often each of them has the word.
 
     `documents` are sorted by `unit`; `place` (V) is the number of a word, or −1.
     """
     text = (ids, offsets, documents, unit, place)
     number = np.zeros(words, np.int64)
-    kernels.count_by_unit(*text, number, np.empty(0, np.int32), np.empty(0, np.int64), number)
+    kernels.count_by_unit(*text, number, np.empty(0, np.int32), np.empty(0, np.int32), number)
     start = starts_of(number)
-    units, counts = np.empty(start[-1], np.int32), np.zeros(start[-1], np.int64)
+    units, counts = np.empty(start[-1], np.int32), np.zeros(start[-1], np.int32)
     kernels.count_by_unit(*text, start, units, counts, np.zeros(words, np.int64))
     return start, units, counts
