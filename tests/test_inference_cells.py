@@ -30,7 +30,7 @@ def text_of(monkeypatch, *, shared, kernel=False, likelihood="cbow", words=range
     monkeypatch.setattr(scores, "CELLS_PER_KERNEL", 1 if kernel else 10**9)
     text = ScorePass(tokens, units, fitted, list(words), 0, Options(threads=2, quiet=True))
     assert text.cells.shared == shared
-    return text, list(text.run(range(len(words)), lambda table: table))
+    return text, list(text.run(range(len(words)), lambda table: table, with_sigma=True))
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])

@@ -58,7 +58,7 @@ def scored(fitted, word, likelihood="cbow", unit="speaker"):
     free = lx.fit(model, tokens, epochs=5, threads=1, quiet=True, holdout=0.0)
     units = gather(tokens, "party", unit, 0, {})
     text = ScorePass(tokens, units, free, [tokens.vocabularies[0][word]], 0, Options(threads=2, quiet=True))
-    return text, next(text.run([0], lambda table: table))
+    return text, next(text.run([0], lambda table: table, with_sigma=True))
 
 
 @pytest.mark.parametrize("likelihood", ["cbow", "sgns"])

@@ -124,7 +124,7 @@ def test_contributions_add_up_to_the_coefficient(name, likelihood, unit, shared,
         *_, units, question = _two_groups(fitted, column, tokens, options, 0, *where)
     text = ScorePass(tokens, units, fitted, [fitted.id("both", 0)], 0, options)
     assert text.cells.shared == shared
-    (table,) = text.run([0], lambda table: table)
+    (table,) = text.run([0], lambda table: table, with_sigma=True)
     inside = slice(None) if question.scores.included is None else question.scores.included[table.label] > 0
     names = ("label", "cluster", "piece", "size", "score", "tau", "background", "weight")
     table = replace(table, **{name: getattr(table, name)[inside] for name in names})
@@ -138,7 +138,7 @@ def test_units_on_neither_side_of_a_level_count_in_its_coefficient():
     fitted, tokens = confounded.fit(), tokens_of(confounded.fit())
     options, units, questions = regression(tokens, "~ chamber + age", None, Options(unit="speaker", quiet=True), 0, {})
     text = ScorePass(tokens, units, fitted, [fitted.id("strong", 0)], 0, options)
-    (table,) = text.run([0], lambda table: table)
+    (table,) = text.run([0], lambda table: table, with_sigma=True)
     (question,) = [some for some in questions if some.against == "z"]
     weights = question.unit_weights(text, table)
     assert abs(weights.here[weights.side < 0]).max() > 0

@@ -34,6 +34,7 @@ NUMBERS = ["square", "variance", "direction_variance", "freedom", "p", "permutat
 TEXTS = ["word", "value", "against", "context", "context_against"]
 EXPLAINED = 200  # words of a comparison for which typical context words are found, those that come first
 MAX_COUNT = 2**53  # beyond which a stored number is no count
+OCCURRENCES_TOGETHER = 2**21  # of words that are explained, each with the words around it
 CONTEXT_WORDS = 4  # that are shown for each side
 
 Question = Comparison | CoefficientQuestion
@@ -193,16 +194,26 @@ def _explained(
     rows = np.flatnonzero(frame["word"].isin(list(first)))
     names, chosen = np.array(text.vocabulary.words, object), ids[rows].tolist()
     unshown = np.isin(names, list(ignored))
-    occurrences = read_occurrences(text, chosen)
-    place = {word: number for number, word in enumerate(chosen)}
+    row_of = dict(zip(chosen, rows.tolist()))
+    for some in _in_batches(chosen, text.occurrences()[chosen]):
+        occurrences = read_occurrences(text, some)
+        place = {word: number for number, word in enumerate(some)}
 
-    def contexts(table: ScoreTable) -> tuple[str, str]:
-        mine = occurrences.of(place[table.word])
-        return typical_words(text, table, mine, comparison, unshown | (np.arange(len(names)) == text.ids[table.word]))
+        def contexts(
+            table: ScoreTable, occurrences: Occurrences = occurrences, place: dict[int, int] = place
+        ) -> tuple[str, str]:
+            mine, itself = occurrences.of(place[table.word]), np.arange(len(names)) == text.ids[table.word]
+            return typical_words(text, table, mine, comparison, unshown | itself)
 
-    for row, (one, two) in zip(rows.tolist(), text.run(chosen, contexts, "context words", with_sigma=True)):
-        frame.loc[row, ["context", "context_against"]] = one, two
+        for word, (one, two) in zip(some, text.run(some, contexts, "context words", with_sigma=True)):
+            frame.loc[row_of[word], ["context", "context_against"]] = one, two
     return frame
+
+
+def _in_batches(words: Sequence[int], occurrences: Ints) -> list[list[int]]:
+    """Words in batches whose occurrences are in memory together."""
+    batch = np.cumsum(occurrences) // OCCURRENCES_TOGETHER
+    return [[word for word, number in zip(words, batch.tolist()) if number == one] for one in np.unique(batch).tolist()]
 
 
 def typical_words(

@@ -80,6 +80,15 @@ def _subsampled(text, document, kept):
 
 
 @fast
+def _has_word(text, place, document):
+    """Whether a document has one of the words that have a place."""
+    i, end = text.offsets[document], text.offsets[document + 1]
+    while i < end and place[text.ids[i]] < 0:
+        i += 1
+    return i < end
+
+
+@fast
 def _window_sum(lanes, alpha, kept, i, low, high, h):
     """The sum of the vectors around position i, in h."""
     for d in range(LANE * len(lanes)):
@@ -112,6 +121,8 @@ def occurrence_sums(lanes, text, tested, first, last, kept, s, tau):
     seen = np.full(len(rho), -1, np.int64)
     for m in range(first, last):
         unit = text.unit[m]
+        if not _has_word(text, place, text.documents[m]):
+            continue
         length, _ = _subsampled(text, text.documents[m], kept)
         if length < 2:
             continue
@@ -183,6 +194,8 @@ def read_occurrences(lanes, text, place, rho, first, last, kept, positions, numb
     h = np.empty(LANE * len(lanes), np.float32)
     for m in range(first, last):
         document = text.documents[m]
+        if not _has_word(text, place, document):
+            continue
         state = seeded(text.seed + document)
         length, start = 0, text.offsets[document]
         for i in range(start, text.offsets[document + 1]):
@@ -366,9 +379,14 @@ def _add_words(words, weights, start, unit, cluster, scale, z, last, touched, nu
 
 
 @fast
-def count_cells(text, place, units, first, last, kept, cells, positions):
-    """Count occurrences by cell, and positions by unit, in documents `first` up to `last`."""
+def count_cells(text, place, units, everywhere, first, last, kept, cells, positions):
+    """Count occurrences by cell, and positions by unit, in documents `first` up to `last`.
+
+    Unless `everywhere`, documents without these words are left out.
+    """
     for m in range(first, last):
+        if not (everywhere or _has_word(text, place, text.documents[m])):
+            continue
         length, _ = _subsampled(text, text.documents[m], kept)
         if length < 2:
             continue
@@ -382,16 +400,34 @@ def count_cells(text, place, units, first, last, kept, cells, positions):
 
 @fast
 def write_contexts(
-    lanes, text, place, units, first, last, kept, cell_share, cell_seen, cell_start, here, share, seen, start, around
+    lanes,
+    text,
+    place,
+    units,
+    everywhere,
+    first,
+    last,
+    kept,
+    cell_share,
+    cell_seen,
+    cell_start,
+    here,
+    share,
+    seen,
+    start,
+    around,
 ):
     """Write down window sums: a share of the occurrences of each cell, and of the positions of a unit.
 
     Of the first k of them, ⌊k·share⌋ are taken. `*_seen` are how many there are before this piece, which are counted
-    on; `*_start` is where those of a cell, or of a unit, begin.
+    on; `*_start` is where those of a cell, or of a unit, begin. Unless `everywhere`, documents without these words are
+    left out.
     """
     h = np.empty(LANE * len(lanes), np.float32)
     size = here.shape[1]
     for m in range(first, last):
+        if not (everywhere or _has_word(text, place, text.documents[m])):
+            continue
         length, _ = _subsampled(text, text.documents[m], kept)
         if length < 2:
             continue
@@ -420,16 +456,19 @@ def write_contexts(
 
 
 @fast
-def count_context_words(text, place, units, first, last, kept, together, alone):
-    """Count the context words of each cell (cells, V), and of any position of each unit (U, V)."""
+def count_context_words(text, place, units, everywhere, first, last, kept, together, alone):
+    """Count the context words of each cell (cells, V), and if `everywhere` of any position of each unit (U, V)."""
     for m in range(first, last):
+        if not (everywhere or _has_word(text, place, text.documents[m])):
+            continue
         length, _ = _subsampled(text, text.documents[m], kept)
         if length < 2:
             continue
         unit = text.unit[m]
         for i in range(length):
             low, high = max(0, i - text.window), min(length, i + text.window + 1)
-            alone[unit, kept[i]] += high - low - 1
+            if everywhere:
+                alone[unit, kept[i]] += high - low - 1
             word = place[kept[i]]
             if word >= 0:
                 for j in range(low, high):

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from laplex.embeddings import Embeddings
 from laplex.inference import kernels, row_kernels
 from laplex.inference.buffers import buffer
+from laplex.inference.latest import Latest, hashed
 from laplex.inference.statistics import TextPass, pad, starts_of, thread_pool, units_with_words
 from laplex.inference.units import Floats, Ints, Options, Units
 from laplex.runtime.display import bar
@@ -73,6 +74,18 @@ class ScoreTable:
         default_factory=lambda: np.empty(0, np.float32)
     )  # (N) σ at the sampled positions of the background, if they were asked for
     unit_weight: Floats = field(default_factory=lambda: np.empty(0))  # (U)
+
+
+class Background(NamedTuple):
+    """Positions that are sampled from the whole text, sorted by unit."""
+
+    chance: float  # of a position
+    start: Ints  # (U + 1) where those of each unit begin
+    words: NDArray[np.int32]  # (N, 2 window) the words around each, or −1
+    contexts: Singles  # (N, W)
+
+
+_background: Latest[Background] = Latest()
 
 
 class TableRows(NamedTuple):
@@ -155,7 +168,14 @@ class ScorePass(TextPass):
         self.vocabulary = tokens.vocabularies[language]
         self.rho = pad(pooled.take(list(ids), language, 0))
         self.find_units()
-        self._sample_background(tokens.vocabularies[language].counts)
+        key = (tokens.digest, language, options.seed, hashed(units.documents, units.start, self.units.documents))
+        sampled = _background.get(pooled.theta, key)
+        if sampled is None:
+            sampled = self._sample_background(tokens.vocabularies[language].counts)
+            _background.keep(pooled.theta, key, sampled)
+        self._chance, self.context_start, self.context_words, self.contexts = sampled
+        self._candidate_step = max(1, len(self.contexts) // MAX_COVARIANCE_CANDIDATES)
+        self._candidates = np.ascontiguousarray(self.contexts[:: self._candidate_step, : self.dimensions])
 
     def find_units(self) -> None:
         """Find the units that have each word, and how often."""
@@ -164,13 +184,13 @@ class ScorePass(TextPass):
             text.ids, text.offsets, text.documents, text.unit, self.places(self.ids), len(self.ids)
         )
 
-    def _sample_background(self, word_counts: Ints) -> None:
-        """Sample positions of the background, sorted by unit: the words around each, and its context."""
+    def _sample_background(self, word_counts: Ints) -> Background:
+        """Sample positions of the background, sorted by unit."""
         text = self.text
         kept = float(text.keep @ word_counts) / max(float(word_counts.sum()), 1.0)
         expected = kept * float(self.lengths.sum()) * (1 if text.sums_window else 2 * text.window)
-        self._chance = min(1.0, BACKGROUND_POSITIONS / max(expected, 1.0))
-        chance = np.float32(2.0 if self._chance == 1.0 else self._chance)
+        share = min(1.0, BACKGROUND_POSITIONS / max(expected, 1.0))
+        chance = np.float32(2.0 if share == 1.0 else share)
 
         def read(start: Ints, words: NDArray[np.int32]) -> Ints:
             counts = np.zeros(len(self.units), np.int64)
@@ -182,14 +202,13 @@ class ScorePass(TextPass):
             return counts
 
         window = 2 * text.window
-        self.context_start = starts_of(read(np.zeros(1, np.int64), np.empty((0, window), np.int32)))
-        self.context_words = np.full((int(self.context_start[-1]), window), -1, np.int32)
-        if len(self.context_words):
-            read(self.context_start, self.context_words)
-        self.contexts = np.zeros((len(self.context_words), self.rho.shape[1]), np.float32)
-        kernels.sum_contexts(self.lanes, text.alpha, self.context_words, self.contexts)
-        self._candidate_step = max(1, len(self.contexts) // MAX_COVARIANCE_CANDIDATES)
-        self._candidates = np.ascontiguousarray(self.contexts[:: self._candidate_step, : self.dimensions])
+        start = starts_of(read(np.zeros(1, np.int64), np.empty((0, window), np.int32)))
+        words = np.full((int(start[-1]), window), -1, np.int32)
+        if len(words):
+            read(start, words)
+        contexts = np.zeros((len(words), self.rho.shape[1]), np.float32)
+        kernels.sum_contexts(self.lanes, text.alpha, words, contexts)
+        return Background(share, start, words, contexts)
 
     def memory(self) -> int:
         """The bytes that a pass over all words takes at most, about: contexts, sums over occurrences and a tile."""
@@ -220,6 +239,10 @@ class ScorePass(TextPass):
         units = np.bincount(cell, minlength=shape[0] * shape[1])
         occurrences = np.bincount(cell, self.count, shape[0] * shape[1]).astype(np.int64)
         return occurrences.reshape(shape), units.reshape(shape)
+
+    def occurrences(self) -> Ints:
+        """(n) How often each word occurs."""
+        return np.diff(starts_of(self.count)[self.start])
 
     def cluster_counts(self, labels: Sequence[int] | None = None) -> Ints:
         """(n) In how many clusters each word occurs, at some labels or at any."""
@@ -353,11 +376,11 @@ class ScorePass(TextPass):
         return sigma, at_candidates, background, weight
 
     def _by_row(self, rows: TableRows, sigma: Singles, background: Singles, weight: Singles) -> tuple[Floats, Floats]:
-        """The background of a word by row of its table, from that by cells that are shared: B (m, W) and W (m)."""
-        units, sums, weights = rows.unit, background.astype(np.float64), weight.astype(np.float64)
-        own, own_weight = np.zeros((len(units), sums.shape[1]), np.float32), np.zeros(len(units), np.float32)
+        """The background of a word by row of its table, from that by cells that are shared: B (m, D) and W (m)."""
+        units, sums, weights = rows.unit, background[:, : self.dimensions].astype(np.float64), weight.astype(np.float64)
+        own, own_weight = np.zeros((len(units), self.contexts.shape[1]), np.float32), np.zeros(len(units), np.float32)
         kernels.unit_sums(self.lanes, self.contexts, self.context_start, sigma, units, own, own_weight)
-        cell = self.cells.of_unit[units]
+        own, cell = own[:, : self.dimensions], self.cells.of_unit[units]
         np.subtract.at(sums, cell, own)
         weights -= np.bincount(cell, own_weight, len(weights))
         around: Floats = np.concatenate([own, sums], dtype=np.float64)

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from laplex.embeddings import Embeddings
 from laplex.engines.state import FLOATS_PER_CACHE_LINE
 from laplex.inference import kernels
+from laplex.inference.latest import Latest, hashed
 from laplex.inference.units import Ints, Options
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.processors import available_threads
@@ -31,6 +32,20 @@ OCCURRENCE_BYTES = 768 * 2**20  # for the contexts of the words that are looked 
 MIN_POSITIONS_PER_UNIT = 20_000  # of the background, or all of them
 
 Singles = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Contexts, and how often each counts."""
+
+    vectors: Singles  # (m, D)
+    weight: float | Singles = 1.0  # or (m)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+
+_background: Latest[list[Contexts]] = Latest()  # of a ContextReader
 
 
 @contextmanager
@@ -99,17 +114,6 @@ class TextPass:
         return place
 
 
-@dataclass(frozen=True, eq=False)
-class Contexts:
-    """Contexts, and how often each counts."""
-
-    vectors: Singles  # (m, D)
-    weight: float | Singles = 1.0  # or (m)
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-
 class ContextReader(TextPass):
     """A pass for posteriors and intervals: the contexts of words, and of any position, in each unit."""
 
@@ -134,12 +138,16 @@ class ContextReader(TextPass):
         super().__init__(tokens, documents, start, fitted, language, options)
         self.units, self.report = units, report
         self._background_room = background_positions or BACKGROUND_BYTES // (4 * self.dimensions)
-        self.background: list[Contexts] = []  # of any position of each unit, once the contexts of words are read
+        # of any position of each unit, once the contexts of words are read
+        self._vectors = fitted.theta
+        self._key = (tokens.digest, language, units, options.seed, self._background_room, hashed(documents, start))
+        self.background: list[Contexts] = _background.get(self._vectors, self._key) or []
 
     def contexts(self, words: Sequence[int]) -> list[list[Contexts]]:
         """For each word and unit, the contexts in which the word stands."""
         read = self._read_window_sums if self.text.sums_window else self._read_context_words
         cells = read(self.places(words), len(words))
+        _background.keep(self._vectors, self._key, self.background)
         return [cells[i * self.units : (i + 1) * self.units] for i in range(len(words))]
 
     def count(self, words: Sequence[int]) -> Ints:
@@ -156,7 +164,9 @@ class ContextReader(TextPass):
         positions = np.zeros((len(self.pieces), self.units), np.int64)
 
         def work(thread: int, piece: int, first: int, last: int, kept: NDArray[np.int32]) -> None:
-            kernels.count_cells(self.text, place, self.units, first, last, kept, cells[piece], positions[piece])
+            everywhere = not self.background
+            found = cells[piece], positions[piece]
+            kernels.count_cells(self.text, place, self.units, everywhere, first, last, kept, *found)
             self.report()
 
         self.each_piece(work)
@@ -180,7 +190,7 @@ class ContextReader(TextPass):
 
         def work(thread: int, piece: int, first: int, last: int, kept: NDArray[np.int32]) -> None:
             kernels.write_contexts(
-                *(self.lanes, self.text, place, self.units, first, last, kept),
+                *(self.lanes, self.text, place, self.units, not self.background, first, last, kept),
                 *(cell_share, cell_seen[piece], start, here, share, seen[piece], begin, around),
             )
             self.report()
@@ -191,10 +201,12 @@ class ContextReader(TextPass):
 
     def _read_context_words(self, place: NDArray[np.int32], words: int) -> list[Contexts]:
         size, alpha = len(place), self.text.alpha
-        together, alone = np.zeros((words * self.units, size), np.int32), np.zeros((self.units, size), np.int64)
+        together = np.zeros((words * self.units, size), np.int32)
+        alone = np.zeros((0 if self.background else self.units, size), np.int64)
         kept = np.empty(int(self.lengths.max(initial=1)), np.int32)
         for first, last in self.pieces:  # by one thread, since the counts of a word are too large to have twice
-            kernels.count_context_words(self.text, place, self.units, first, last, kept, together, alone)
+            everywhere = len(alone) > 0
+            kernels.count_context_words(self.text, place, self.units, everywhere, first, last, kept, together, alone)
             self.report()
 
         def contexts(counts: NDArray[Any]) -> Contexts:
@@ -218,22 +230,22 @@ def pad(vectors: NDArray[Any]) -> Singles:
     return padded
 
 
-def starts_of(sizes: Ints) -> Ints:
+def starts_of(sizes: NDArray[np.integer]) -> Ints:
     """Where each of some stretches begins, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def units_with_words(
     ids: NDArray[np.int32], offsets: Ints, documents: Ints, unit: Ints, place: NDArray[np.int32], words: int
-) -> tuple[Ints, NDArray[np.int32], Ints]:
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
     """Where the units of each word begin, the units, and how often each of them has the word.
 
     `documents` are sorted by `unit`; `place` (V) is the number of a word, or −1.
     """
     text = (ids, offsets, documents, unit, place)
     number = np.zeros(words, np.int64)
-    kernels.count_by_unit(*text, number, np.empty(0, np.int32), np.empty(0, np.int64), number)
+    kernels.count_by_unit(*text, number, np.empty(0, np.int32), np.empty(0, np.int32), number)
     start = starts_of(number)
-    units, counts = np.empty(start[-1], np.int32), np.zeros(start[-1], np.int64)
+    units, counts = np.empty(start[-1], np.int32), np.zeros(start[-1], np.int32)
     kernels.count_by_unit(*text, start, units, counts, np.zeros(words, np.int64))
     return start, units, counts
