@@ -97,7 +97,7 @@ def test_notebooks_get_a_chart_and_a_picture():
 
 
 def test_altair_is_imported_by_the_first_chart_only():
-    script = "import sys, laplex.plots; print(*{name.partition('.')[0] for name in sys.modules})"
+    script = "import sys, laplex.plots; laplex.plots.bars; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "pandas" in loaded
     assert not {"altair", "vl_convert", "networkx", "umap"} & set(loaded)

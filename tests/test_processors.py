@@ -125,6 +125,34 @@ def test_a_process_that_is_bound_to_a_processor_runs_one_thread(tmp_path):
     assert done.stdout.split() == ["1", "1", "1", "1"]
 
 
+COMMAND = """
+import os, sys
+from laplex.cli import main
+sys.argv = ["laplex", "--version"]
+try:
+    main()
+finally:
+    print(os.environ["OMP_NUM_THREADS"])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs processors that a process can be bound to")
+@pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3")])
+def test_commands_tell_the_linear_algebra_how_many_threads_there_are(given, expected):
+    """Unless the user has."""
+    one = {min(os.sched_getaffinity(0))}
+    others = {name: value for name, value in os.environ.items() if name not in ("OMP_NUM_THREADS", "LOCAL_WORLD_SIZE")}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=others | given,
+        preexec_fn=lambda: os.sched_setaffinity(0, one),
+    )
+    assert done.stdout.split() == ["laplex", lx.__version__, expected]
+
+
 def test_every_default_is_the_same_function():
     """Nothing else in the package asks for the processors of the machine."""
     package = Path(lx.__file__).parent

@@ -85,8 +85,13 @@ def f():
 
 CHILD = """
 import json, resource, sys
+import polars, scipy.linalg, scipy.special
 import laplex as lx
+from laplex.lexicons import pairs
 from laplex.runtime import storage
+from laplex.text import ingest, originals
+for name in lx.__all__:
+    getattr(lx, name)  # which imports it
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

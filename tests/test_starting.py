@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from inspect import signature
+from pathlib import Path
 
 import pytest
 import small
 
 import laplex as lx
+from laplex.cli.fitting import model_and_tokens
+from laplex.model.likelihoods import Likelihood
 
 HEAVY = {
     *("altair", "formulaic", "gensim", "jinja2", "networkx", "numba", "numpy", "pandas", "polars", "pyarrow"),
@@ -77,6 +81,15 @@ def test_the_version_and_the_help_need_nothing_but_the_command_line(arguments):
     assert heavy_after(command(*arguments)) <= {"rich", "typer"}
 
 
+def test_the_help_names_every_likelihood():
+    """It does not ask for their names, which would import the models."""
+    module = "laplex.model.likelihoods"
+    names = {known.name for known in Likelihood.__subclasses__() if known.__module__ == module}
+    (option,) = signature(model_and_tokens, eval_str=True).parameters["likelihood"].annotation.__metadata__
+    assert names == {"cbow", "sgns"}
+    assert all(name in option.help for name in names)
+
+
 def test_loading_and_describing_a_model_needs_neither_kernels_nor_readers_of_text(saved):
     imported = heavy_after(f"import laplex; print(repr(laplex.load({saved!r})))")
     assert imported & HEAVY <= {"numpy", "pandas", "pyarrow", "rich", "scipy"}
@@ -119,7 +132,7 @@ def test_only_the_kernel_of_the_likelihood_in_use_is_compiled(likelihood):
         capture_output=True,
         text=True,
         check=True,
-        cwd=small.__file__.rpartition("/")[0],
+        cwd=Path(small.__file__).parent,
     )
     scores = {"cbow": "score_by_sum", "sgns": "score_by_each"}
     assert done.stdout.split() == [likelihood, scores[likelihood]]

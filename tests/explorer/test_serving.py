@@ -72,9 +72,18 @@ def test_a_missing_extra_is_named(saved, monkeypatch):
         explore(saved)
 
 
-def test_a_model_that_is_none_is_refused_before_anything_starts(tmp_path):
+def test_a_model_that_is_none_is_refused_and_nothing_runs_on(tmp_path, monkeypatch):
+    started = []
+    original = subprocess.Popen
+    monkeypatch.setattr(launching.subprocess, "Popen", lambda *a, **k: started.append(original(*a, **k)) or started[-1])
     with pytest.raises(lx.StorageError, match="does not exist"):
         explore(tmp_path / "none.laplex", browser=False)
+    assert [process.poll() is None for process in started] == [False]
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(InputError, match="a fitted model or the folder of a saved one, not int"):
+        explore(3, browser=False)
 
 
 def test_it_listens_on_this_machine_only(explorer):

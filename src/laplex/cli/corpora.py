@@ -111,7 +111,7 @@ def change(
     refits: Annotated[int, Option(help="The number of fits over which results are averaged.")] = 5,
     min_uses: Annotated[int, Option(help="How often a word must be used at each of the two values.")] = 10,
     seed: Annotated[int, Option(help="The random seed of the first fit.")] = 1,
-    threads: Annotated[int | None, Option(help="The number of threads. Default: those of this process.")] = None,
+    threads: Annotated[int | None, Option(help="The number of threads. Default: all processors it may use.")] = None,
     top: Top = 15,
     csv: Csv = None,
     plot: Plot = None,

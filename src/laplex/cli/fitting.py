@@ -37,7 +37,7 @@ TranslationsStrength = Annotated[
     ),
 ]
 Epochs = Annotated[int, Option(help="The number of passes over the text.")]
-Threads = Annotated[int | None, Option(help="The number of threads. Default: those of this process.")]
+Threads = Annotated[int | None, Option(help="The number of threads. Default: all processors it may use.")]
 Seed = Annotated[int, Option(help="The random seed; with one thread, the same seed gives the same model.")]
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 

@@ -60,7 +60,7 @@ def inference_options(
         int | None, Option(help="Count this many permutations for p-values. Default: 999 to a million, as needed.")
     ] = None,
     language: Language = None,
-    threads: Annotated[int | None, Option(help="The number of threads. Default: those of this process.")] = None,
+    threads: Annotated[int | None, Option(help="The number of threads. Default: all processors it may use.")] = None,
     seed: Annotated[int, Option(help="The random seed of permutations.")] = 1,
     quiet: Quiet = False,
 ) -> dict[str, Any]:
