@@ -43,7 +43,8 @@ EDGES = 3  # per row
 STRENGTH = 10.0
 TOKENS = 6_000_000
 PEER_EPOCHS = 5  # of gensim, whose quality is to be reached
-MOST_EPOCHS = 8
+EPOCHS_TRIED = (1, 2, 4, 8)  # of laplex
+SEED_DIFFERENCE = 0.015  # of the mean similarity, between seeds of one program
 BARS = {"cbow": 4.0, "sgns": 8.0}
 TITLE = "Training speed and time to quality"
 TEXT = """One epoch of the training loop, without reading, counting and compiling, and the seconds until the mean over
@@ -69,11 +70,11 @@ def problem_of(tokens: lx.Tokens, likelihood: Any, dimensions: int, edges: bool)
     return replace(problem, graph=problem.graph + graph)
 
 
-def run_laplex(problem: Problem, threads: int, epochs: int = 1) -> tuple[float, np.ndarray]:
-    """Seconds of training, without compilation, and the word vectors."""
+def run_laplex(problem: Problem, threads: int, epochs: int = 1, drawn: int | None = None) -> tuple[float, np.ndarray]:
+    """Seconds of training, without compilation, and the word vectors; as many negatives as a block, or `drawn`."""
     state = State.initial(problem, 1)
     rate, block = problem.likelihood.rate, problem.likelihood.block
-    engine = Cpu(problem, state, block, block)
+    engine = Cpu(problem, state, block, drawn or block)
     engine.compile()
     start = time.perf_counter()
     for epoch in range(epochs):
@@ -154,8 +155,9 @@ def quality_table(tokens: lx.Tokens, sets: Path) -> pd.DataFrame:
             peer_time, peer = run_gensim(file, likelihood, 100, 2, PEER_EPOCHS)
             target = similarity(peer.key_to_index, peer.vectors, sets)
             problem = problem_of(tokens, likelihood, 100, False)
-            for epochs in range(1, MOST_EPOCHS + 1):
-                seconds, vectors = run_laplex(problem, 2, epochs)
+            drawn = lx.Training().with_defaults(problem.likelihood).for_text(len(tokens)).drawn  # as a fit does
+            for epochs in EPOCHS_TRIED:
+                seconds, vectors = run_laplex(problem, 2, epochs, drawn)
                 reached = similarity(tokens.vocabularies[0], vectors, sets)
                 if reached >= target:
                     break
@@ -212,7 +214,8 @@ def measure(
         tables.append(table)
         for row in table.to_dict("records"):
             name = f"{row['likelihood'].upper()}, similarity beside gensim's after {PEER_EPOCHS} epochs"
-            aims.append(Aim(name, row["laplex's similarity"] - row["gensim's similarity"], "", at_least=0.0))
+            difference = row["laplex's similarity"] - row["gensim's similarity"]
+            aims.append(Aim(name, difference, "", at_least=-SEED_DIFFERENCE))
     if "engines" in parts:
         tables.append(engines_table(tokens))
     return Section(TITLE, TEXT, tables, aims)
