@@ -76,7 +76,7 @@ def test_what_the_prior_says_of_slices_and_words_is_no_part_of_them():
 
 def test_tests_take_them_instead_of_fitting_again(monkeypatch):
     fitted = fit(tests=False)
-    monkeypatch.setattr("laplex.inference.contexts.fit", None)
+    monkeypatch.setattr("laplex.fitting.estimation.fit", None)
     one, two = (fitted.inference(min_units=2, min_count=1, quiet=True).contrast("party", ["3", "4"]) for _ in range(2))
     pd.testing.assert_frame_equal(one, two)
     fitted.settings["tokens"]["folder"] = "gone"
