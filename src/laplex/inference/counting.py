@@ -48,7 +48,7 @@ class Draws(ABC):
 
     @abstractmethod
     def are_shared(self, size: int) -> bool:
-        """Whether all words with so many pieces have the same draws."""
+        """Whether the draws of all words that have this number of pieces are the same."""
 
     @abstractmethod
     def draw(self, chunk: int, size: int, word: int) -> NDArray[np.signedinteger[Any]]:

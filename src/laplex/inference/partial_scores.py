@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from laplex.inference import kernels
+from laplex.inference import row_kernels
 from laplex.inference.score_test import Effect, inverse_root, size_metric, without_noise
 from laplex.inference.scores import ScoreTable
 from laplex.inference.units import Floats, Ints
@@ -168,7 +168,7 @@ class PartialScores:
         plain, around = np.zeros((2, clusters, columns, size))
         weights = np.stack([self.information, self.tau - self.information])
         rows = self.x, self.start, weights, self.score, self.rate, self.background
-        kernels.cluster_moments(*rows, squares, plain, around)
+        row_kernels.cluster_moments(*rows, squares, plain, around)
         return squares[0], squares[1], plain, around
 
     @cached_property

@@ -168,3 +168,46 @@ def add_squared_lengths(sums, rest, total, least_share, last, found):
             continue
         for d in range(size + 1):
             rest[p, d] -= sums[p, d]
+
+
+@fast
+def sample_places(weights, offset, places):
+    """Fill `places` with numbers of weights, sampled systematically in proportion to them."""
+    total = 0.0
+    for i in range(len(weights)):
+        total += weights[i]
+    step, seen, number = total / len(places), 0.0, 0
+    for i in range(len(weights)):
+        seen += weights[i]
+        while number < len(places) and (number + offset) * step < seen:
+            places[number] = i
+            number += 1
+    places[number:] = len(weights) - 1  # which rounding may leave over
+
+
+@fast
+def take_rows(vectors, places, rows):
+    """Write the vectors at some places into `rows`."""
+    for i in range(len(places)):
+        place = places[i]  # read in the inner loop, it would keep it from being vectorized
+        for d in range(vectors.shape[1]):
+            rows[i, d] = vectors[place, d]
+
+
+@fast
+def cluster_moments(x, start, weights, score, rate, background, squares, plain, around):
+    """By cluster, whose rows begin at `start`: Σ w x xᵀ (2, C, K, K) of two weights, and of s − r B and r B, with rates
+    r (m), Σ x ⊗ value (C, K, D).
+    """
+    for c in range(len(start) - 1):
+        for i in range(start[c], start[c + 1]):
+            for k in range(x.shape[1]):
+                if x[i, k] != 0.0:
+                    for j in range(x.shape[1]):
+                        both = x[i, k] * x[i, j]
+                        squares[0, c, k, j] += weights[0, i] * both
+                        squares[1, c, k, j] += weights[1, i] * both
+                    scaled = x[i, k] * rate[i]
+                    for d in range(score.shape[1]):
+                        plain[c, k, d] += x[i, k] * score[i, d] - scaled * background[i, d]
+                        around[c, k, d] += scaled * background[i, d]

@@ -396,12 +396,12 @@ class ScorePass(TextPass):
             mean = share @ rows
             return np.asarray((rows * share[:, None]).T @ rows - np.outer(mean, mean))
         places, ones, total = np.empty(size, np.int64), np.ones(size, np.float32), np.zeros(contexts.shape[1])
-        kernels.sample_places(sigma, np.random.default_rng([self.seed, 9, word]).random(), places)
+        row_kernels.sample_places(sigma, np.random.default_rng([self.seed, 9, word]).random(), places)
         room = buffer("rows", ROWS_PER_PRODUCT, contexts.shape[1])
         products = np.zeros((contexts.shape[1],) * 2, np.float32)
         for start in range(0, size, ROWS_PER_PRODUCT):
             here = room[: min(ROWS_PER_PRODUCT, size - start)]
-            kernels.take_rows(contexts, places[start : start + ROWS_PER_PRODUCT], here)
+            row_kernels.take_rows(contexts, places[start : start + ROWS_PER_PRODUCT], here)
             products += here.T @ here
             total += ones[: len(here)] @ here
         return np.asarray(products / size - np.outer(total, total) / size**2)
