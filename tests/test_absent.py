@@ -196,7 +196,7 @@ def test_what_is_left_is_schurs_complement_for_every_graph(seed, slices, latent,
         patch.setattr(absent, "reduce_words", elimination.reduce_words)
         contexts = len(slice) + np.arange(5)
         graph, latent_word = absent.eliminate(
-            prior, absent.Occurrences.of(word, slice, parameters, 5), contexts, len(slice) + 5
+            prior, absent.WordPlaces.of(word, slice, parameters, 5), contexts, len(slice) + 5
         )
     assert graph.latent == len(latent_word)
     assert (graph.weight > 0).all()
@@ -238,7 +238,7 @@ def test_means_of_speakers_within_periods_stay_if_there_are_many():
     first, *others = [part.word_prior(where) for part in parts]
     prior = sum(others, start=first)
     slice = np.sort(random.choice(len(keys), 12, replace=False))
-    occurrences = absent.Occurrences.of(np.zeros(12, int), slice, np.arange(12), 1)
+    occurrences = absent.WordPlaces.of(np.zeros(12, int), slice, np.arange(12), 1)
     graph, latent = absent.eliminate(prior, occurrences, np.array([12], np.int32), 13)
     assert graph.edges < 13 * 13 + len(years) * len(years)
     assert len(latent) <= len(years)

@@ -24,7 +24,7 @@ MANY_NUMBERS = 25  # values of a column that are numbers; as many groups are har
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Requirements:
     """What a fit will take."""
 
     slices: int
@@ -52,7 +52,7 @@ class Estimate:
         )
 
 
-def estimate(model: Model, tokens: Tokens, training: Training) -> Estimate:
+def estimate(model: Model, tokens: Tokens, training: Training) -> Requirements:
     """What one fit takes on this machine. The engine and its defaults are known."""
     slices = tokens.slices(model.vary)
     sizes = [len(vocabulary) for vocabulary in tokens.vocabularies]
@@ -62,7 +62,7 @@ def estimate(model: Model, tokens: Tokens, training: Training) -> Estimate:
     threads = training.threads or os.cpu_count() or 1
     speed = TOKENS_PER_SECOND.get(model.likelihood, 0.7e6) * threads * 100 / max(model.dimensions, 25)
     seconds = len(tokens) * training.epochs / speed
-    return Estimate(len(slices), sum(sizes), vectors + sum(sizes), model.dimensions, seconds)
+    return Requirements(len(slices), sum(sizes), vectors + sum(sizes), model.dimensions, seconds)
 
 
 def announce(model: Model, tokens: Tokens, training: Training, quiet: bool, *, of: str = "a fit of ") -> None:

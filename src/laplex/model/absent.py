@@ -30,7 +30,7 @@ EDGES_PER_BATCH = 2_000_000  # whose memory is used again for the next words
 MIN_SHARE = 1e-9  # a smaller share of one vector in another is rounding
 
 
-class Occurrences(NamedTuple):
+class WordPlaces(NamedTuple):
     """In which slices each word occurs, word by word, and the parameters it has there."""
 
     starts: Ints  # (V + 1)
@@ -38,7 +38,7 @@ class Occurrences(NamedTuple):
     parameters: Ints
 
     @classmethod
-    def of(cls, word: Ints, slice: Ints, parameter: NDArray[np.integer], words: int) -> Occurrences:
+    def of(cls, word: Ints, slice: Ints, parameter: NDArray[np.integer], words: int) -> WordPlaces:
         """From the word, numbered through all languages, the slice and the parameter of each vector."""
         order = np.argsort(word, kind="stable")
         return cls(starts_of(word, words), slice[order].astype(np.int32), parameter[order].astype(np.int64))
@@ -51,7 +51,7 @@ def starts_of(group: NDArray[np.integer], groups: int) -> Ints:
 
 
 def eliminate(
-    prior: WordPrior, occurrences: Occurrences, contexts: Slots, parameters: int, *, quiet: bool = True
+    prior: WordPrior, occurrences: WordPlaces, contexts: Slots, parameters: int, *, quiet: bool = True
 ) -> tuple[Graph, Ints]:
     """The prior of the vectors that there are, absent ones at their optimum, and the words of the latent ones it has.
 
@@ -146,7 +146,7 @@ class AbsentVectors:
         return self._graph.own + starts_of(self.latent_word, len(self.prior.words))
 
     @cached_property
-    def _occurrences(self) -> Occurrences:
+    def _occurrences(self) -> WordPlaces:
         graph, rows, words = self._graph, self._rows, len(self.prior.words)
         present = np.flatnonzero(self._slot[: rows.context_start(0)] >= 0)
         parameter = self._slot[present]
@@ -165,4 +165,4 @@ class AbsentVectors:
             or (np.diff(self.latent_word) < 0).any()
         ):
             raise StorageError("this model is damaged: its graph does not say how absent words are filled")
-        return Occurrences.of(word, slice, parameter, words)
+        return WordPlaces.of(word, slice, parameter, words)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laplex.model.absent import Filling, Occurrences, eliminate
+from laplex.model.absent import Filling, WordPlaces, eliminate
 from laplex.model.graph import Graph
 from laplex.model.likelihoods import Likelihood
 from laplex.model.model import Model
@@ -182,7 +182,7 @@ def _problem_of_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     contexts = np.arange(parameters, parameters + before, dtype=np.int32)
     slot[rows.context_start(0) :] = contexts
     word = np.concatenate(words)
-    occurrences = Occurrences.of(word, np.concatenate(of_slice), np.arange(parameters), before)
+    occurrences = WordPlaces.of(word, np.concatenate(of_slice), np.arange(parameters), before)
     graph, latent_word = eliminate(prior, occurrences, contexts, parameters + before, quiet=quiet)
     vocabulary_start = np.cumsum(np.concatenate([[0], *sizes]))
     block = tokens.languages.astype(np.int64) * len(slices) + slices.of_document
