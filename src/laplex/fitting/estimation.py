@@ -139,8 +139,6 @@ def fit_identity(
 def _check_filled(training: Training) -> None:
     if training.inference == "variational":
         raise InputError('absent="filled" is for inference="map": absent words have no deviations of their own')
-    if communicator().size > 1:
-        raise InputError(f'absent="filled" is for one process, not {communicator().size}: write absent="kept"')
 
 
 def _check_text(problem: Problem) -> None:

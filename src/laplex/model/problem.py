@@ -21,6 +21,7 @@ from laplex.model.model import Model
 from laplex.model.pretrained import principal_axes
 from laplex.model.rows import Rows
 from laplex.runtime.display import say
+from laplex.runtime.distributed import communicator
 from laplex.text.ingest import spans
 from laplex.text.tokens import Tokens
 
@@ -172,7 +173,8 @@ def _problem_of_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     words, of_slice, sizes = [], [], []
     parameters = before = 0
     for language, vocabulary in enumerate(vocabularies):
-        places = np.flatnonzero(tokens.occurs(slices, language))
+        occurs = communicator().allreduce(tokens.occurs(slices, language).astype(np.int16))  # on any rank
+        places = np.flatnonzero(occurs)
         slot[rows.word_start(language, 0) + places] = parameters + np.arange(len(places))
         slice, word = np.divmod(places, len(vocabulary))
         words.append(before + word)
