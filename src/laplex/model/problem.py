@@ -173,7 +173,7 @@ def _problem_of_present(model: Model, tokens: Tokens, rows: Rows, quiet: bool) -
     words, of_slice, sizes = [], [], []
     parameters = before = 0
     for language, vocabulary in enumerate(vocabularies):
-        occurs = communicator().allreduce(tokens.occurs(slices, language).astype(np.int16))  # on any rank
+        occurs = communicator().allreduce(tokens.occurs(slices, language).astype(np.int32))  # on any rank
         places = np.flatnonzero(occurs)
         slot[rows.word_start(language, 0) + places] = parameters + np.arange(len(places))
         slice, word = np.divmod(places, len(vocabulary))
