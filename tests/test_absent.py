@@ -193,7 +193,6 @@ def test_what_is_left_is_schurs_complement_for_every_graph(seed, slices, latent,
             "reduce_words",
         ):
             patch.setattr(elimination, name, getattr(elimination, name).py_func)
-        patch.setattr(absent, "reduce_words", elimination.reduce_words)
         contexts = len(slice) + np.arange(5)
         graph, latent_word = absent.eliminate(
             prior, absent.WordPlaces.of(word, slice, parameters, 5), contexts, len(slice) + 5

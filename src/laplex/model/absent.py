@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from laplex.errors import StorageError
-from laplex.model.elimination import SliceGraph, reduce_words, share_words
 from laplex.model.graph import Graph
 from laplex.model.priors.prior import WordPrior
 from laplex.model.rows import Rows
@@ -62,6 +61,8 @@ def eliminate(
         parameters: How many there are; latent ones come behind them, those of a word together.
         quiet: Show no progress.
     """
+    from laplex.model.elimination import SliceGraph, reduce_words  # compiled code, which a question needs not
+
     slices, words = SliceGraph.of(prior.slices), len(prior.words)
     diagonal = np.zeros(parameters)
     room = EDGES_PER_BATCH + len(slices.diagonal) ** 2 // 2 if len(slices.diagonal) < 1000 else EDGES_PER_BATCH
@@ -113,6 +114,8 @@ class AbsentVectors:
 
     def vectors(self, theta: NDArray[np.float32], rows: Ints) -> NDArray[np.float32]:
         """(n, D) The vectors of word rows."""
+        from laplex.model.elimination import SliceGraph, share_words
+
         word, slice = self._rows.places(rows)
         order = np.argsort(word, kind="stable")
         asked, slice_of = word[order], slice[order].astype(np.int32)
