@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import laplex as lx
 from laplex.runtime import storage
-from laplex.text import formats, ingest
+from laplex.text import formats, slices
 from laplex.text.corpus import DEMO_PATH
 
 
@@ -37,7 +37,7 @@ def speeches():
 def many_batches(monkeypatch):
     """Batches and pieces so small that there are many of them."""
     monkeypatch.setattr(formats, "BATCH_CHARACTERS", 50_000)
-    monkeypatch.setattr(ingest, "TOKENS_PER_SPAN", 10_000)
+    monkeypatch.setattr(slices, "TOKENS_PER_SPAN", 10_000)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_random_corpora_come_back(documents, min_count, rows, piece, decode):
     corpus = lx.read([{"text": words, "lang": lang} for words, lang in documents], language_column="lang")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(formats, "MAX_BATCH_ROWS", rows)
-        patch.setattr(ingest, "TOKENS_PER_SPAN", piece)
+        patch.setattr(slices, "TOKENS_PER_SPAN", piece)
         read = lx.Tokens.of(corpus, min_count=min_count, quiet=True)
     assert decode(read) == [[w for w in words if w and counted[lang][w] >= min_count] for words, lang in documents]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from laplex.engines.state import FLOATS_PER_CACHE_LINE
@@ -12,6 +11,7 @@ from laplex.model.model import Model
 from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
 from laplex.runtime.memory import available_bytes
+from laplex.runtime.processors import available_threads
 from laplex.text.periods import have_order
 from laplex.text.tokens import Tokens
 
@@ -59,7 +59,7 @@ def estimate(model: Model, tokens: Tokens, training: Training) -> Requirements:
     vectors = len(slices) * sum(sizes)
     if model.absent == "filled":
         vectors = sum(int(tokens.occurs(slices, language).sum()) for language in range(len(sizes)))
-    threads = training.threads or os.cpu_count() or 1
+    threads = training.threads or available_threads()
     speed = TOKENS_PER_SECOND.get(model.likelihood, 0.7e6) * threads * 100 / max(model.dimensions, 25)
     seconds = len(tokens) * training.epochs / speed
     return Requirements(len(slices), sum(sizes), vectors + sum(sizes), model.dimensions, seconds)

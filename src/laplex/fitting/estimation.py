@@ -199,6 +199,7 @@ class Estimation:
         self.problem = self.share.whole
         most = judge_epochs * MAX_HELD_OUT_TOKENS / communicator().size
         self._held_out = HeldOutDocuments.of(self.share.problem, most=most)
+        self._held_out.prepared(training.seed)
 
     def run(self, stop_after: int | None = None) -> Embeddings:
         """Fit the model; with `stop_after`, only these epochs, to be resumed from the checkpoint."""
@@ -225,7 +226,8 @@ class Estimation:
         """The mean log likelihood of a held-out token, over the text of all ranks, from the vectors of each share."""
         held_out = held_out or self._held_out
         tokens = len(held_out.ids)
-        mean = held_out.log_likelihood(theta, self.training.seed)
+        threads = self.training.threads or available_threads()
+        mean = held_out.log_likelihood(theta, self.training.seed, threads)
         total, count = communicator().allreduce(np.array([mean * tokens, tokens])).tolist()
         return float(total / count) if count else None
 

@@ -21,7 +21,6 @@ from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
 from laplex.runtime.processors import available_processors
 from laplex.runtime.program import recorded_command
-from laplex.text.remote import public_address
 from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ _MODEL_ARGUMENTS = ("vary", "likelihood", "dimensions", "window", "negatives", "
 
 def fit_settings(model: Model, tokens: Tokens, rows: Rows, training: Training) -> dict[str, Any]:
     """What a model keeps of how it was fitted."""
+    from laplex.text.remote import public_address  # which imports Polars
+
     text = {"folder": str(tokens.folder), "digest": tokens.digest, **tokens.settings}
     if communicator().size > 1:  # each rank has a part of the text
         digests = b" ".join(communicator().allgather(tokens.digest.encode()))

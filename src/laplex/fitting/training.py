@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SMALLEST_INT = {"epochs": 1, "seed": 0, "threads": 1, "patience": 1, "block": 8, "drawn": 8, "merge_tokens": 1}
 SMALLEST_INT |= {"pooled_epochs": 0}
 TOKEN_OPTIONS = {"min_count", "max_words", "keep", "cache", "originals"}  # options of a fit that Tokens.of takes
-DRAWN_BY_TEXT = ((3_000_000, 4), (5_000_000, 2))  # for at most these tokens, this number of times the block
+DRAWN_BY_TEXT = ((3_000_000, 4), (10_000_000, 2))  # for at most these tokens, this number of times the block
 GPU_DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
@@ -43,7 +43,7 @@ class Training:
         block: The number of tokens that are read together: by default 8 for CBOW (32 for the engine "torch"), and 16
             for SGNS, which on the CPU reads up to 6 more, to fill its windows to multiples of eight.
         drawn: The number of negatives that are drawn for a block, a multiple of 8. More make steps less noisy and the
-            fit slower. By default as many as the block has tokens, but twice as many for texts of up to 5 million
+            fit slower. By default as many as the block has tokens, but twice as many for texts of up to 10 million
             tokens, and four times as many for up to 3 million.
         rotate: Estimate languages separately in the first epoch, or in those without slices, then rotate them onto each
             other before the prior joins them. "auto": if it does and there are two epochs or more. Not for the

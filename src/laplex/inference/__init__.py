@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Inference", "Joint", "Posterior", "joined_words", "pooled", "posterior"]
 
 if not TYPE_CHECKING:  # answers that need no text need no kernels, and Numba takes long to import
-    kernels = lazy.module(f"{__name__}.kernels")
+    kernels, row_kernels = (lazy.module(f"{__name__}.{name}") for name in ("kernels", "row_kernels"))
 
 __getattr__, __dir__ = lazy.attributes(
     __name__,

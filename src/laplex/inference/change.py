@@ -37,8 +37,8 @@ from laplex.model.priors.prior import Ridge
 from laplex.model.vectors import as_list
 from laplex.runtime.display import say
 from laplex.text.corpus import Corpus
-from laplex.text.ingest import spans
 from laplex.text.periods import have_order, in_order
+from laplex.text.slices import spans
 from laplex.text.tokens import Tokens
 
 Floats = NDArray[np.float64]

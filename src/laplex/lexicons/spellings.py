@@ -22,7 +22,7 @@ from laplex.errors import InputError
 from laplex.lexicons.wordpairs import WordPairs, not_empty
 from laplex.runtime.display import say
 from laplex.text.corpus import Corpus
-from laplex.text.ingest import spans
+from laplex.text.slices import spans
 from laplex.text.tokens import Tokens
 from laplex.text.vocabulary import Vocabulary
 

@@ -11,6 +11,7 @@ float64. A directed edge has no density: its cost is counted here, and its gradi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -110,19 +111,26 @@ class HeldOutDocuments:
         chosen = chosen[np.argsort(problem.word_start[chosen], kind="stable")]
         return cls(problem, chosen, *_concatenate(problem, chosen))
 
-    def log_likelihood(self, theta: NDArray[Any], seed: int) -> float:
+    def log_likelihood(self, theta: NDArray[Any], seed: int, threads: int = 1) -> float:
         """The mean log likelihood of a token, with negatives that depend on nothing but `seed`."""
         problem, likelihood = self.problem, self.problem.likelihood
+
+        def sum_of(part: HeldOutTokens) -> float:
+            return float(likelihood.score(part, theta[problem.slot[part.rows]]).sum())
+
+        with ThreadPoolExecutor(threads) as pool:
+            return sum(pool.map(sum_of, self.prepared(seed))) / max(len(self.ids), 1)
+
+    def prepared(self, seed: int) -> list[HeldOutTokens]:
+        """The tokens with the negatives of a seed, which stay the same for all epochs."""
         if seed not in self._prepared:
-            self._prepared[seed] = [
-                likelihood.prepare(batch, problem.window, *self._row_starts) for batch in self._batches(seed)
-            ]
-        scores = (likelihood.score(part, theta[problem.slot[part.rows]]) for part in self._prepared[seed])
-        return sum(float(part.sum()) for part in scores) / max(len(self.ids), 1)
+            window, starts, batches = self.problem.window, self._row_starts, self._batches(seed)
+            self._prepared[seed] = [self.problem.likelihood.prepare(batch, window, *starts) for batch in batches]
+        return self._prepared[seed]
 
     @cached_property
     def _prepared(self) -> dict[int, list[HeldOutTokens]]:
-        """By seed, since every epoch is judged by the same tokens and negatives."""
+        """By seed."""
         return {}
 
     @property

@@ -22,7 +22,7 @@ from laplex.model.pretrained import principal_axes
 from laplex.model.rows import Rows
 from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
-from laplex.text.ingest import spans
+from laplex.text.slices import spans
 from laplex.text.tokens import Tokens
 
 

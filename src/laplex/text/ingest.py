@@ -32,6 +32,7 @@ from laplex.text.originals import Blocks, OriginalsWriter, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
 from laplex.text.periods import Periods, in_order
 from laplex.text.phrases import words_of_phrases
+from laplex.text.slices import spans
 from laplex.text.tokenizer import LISTS, Tokenizer
 from laplex.text.vocabulary import pack_phrases
 
@@ -42,7 +43,6 @@ Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
 Lengths = NDArray[np.int64]  # of documents
 _Matched = tuple[pl.Series, Lengths, Blocks | None]
 LAYOUT_VERSION = 2  # of the arrays; part of the hash, so that an older cache is never misread
-TOKENS_PER_SPAN = 1_000_000
 TOKENS_IN_CACHE = 1 << 18  # of a processor, with what is computed of them
 
 
@@ -50,16 +50,6 @@ def cache_key(corpus: Corpus, settings: dict[str, Any]) -> str:
     """A hash of the documents and the settings of their vocabulary."""
     text = json.dumps([LAYOUT_VERSION, corpus.identity, settings])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def spans(offsets: NDArray[np.int64], tokens: int = TOKENS_PER_SPAN) -> Iterator[tuple[int, int]]:
-    """Ranges of documents of about this number of tokens, as (first, last + 1)."""
-    first, end = 0, len(offsets) - 1
-    while first < end:
-        last = int(np.searchsorted(offsets, offsets[first] + tokens))
-        last = min(max(last, first + 1), end)
-        yield first, last
-        first = last
 
 
 def _new_categories() -> pl.Categorical:

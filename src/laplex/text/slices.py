@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laplex.text.periods import in_order
+
+TOKENS_PER_SPAN = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,14 @@ class Slices:
         for slice, key in enumerate(self.keys):
             cells.setdefault(key[:place] + key[place + 1 :], {})[key[place]] = slice
         return [{value: cell[value] for value in in_order(cell)} for cell in cells.values()]
+
+
+def spans(offsets: NDArray[np.int64], tokens: int | None = None) -> Iterator[tuple[int, int]]:
+    """Ranges of documents of about this number of tokens, as (first, last + 1)."""
+    first, end = 0, len(offsets) - 1
+    tokens = tokens or TOKENS_PER_SPAN
+    while first < end:
+        last = int(np.searchsorted(offsets, offsets[first] + tokens))
+        last = min(max(last, first + 1), end)
+        yield first, last
+        first = last

@@ -25,7 +25,7 @@ from laplex.runtime.display import say
 from laplex.runtime.distributed import communicator
 from laplex.runtime.processors import available_threads
 from laplex.text.periods import are_periods, is_number, numbers_of
-from laplex.text.slices import Slices
+from laplex.text.slices import Slices, spans
 from laplex.text.spelling import compose
 from laplex.text.vocabulary import Vocabulary, unpack_phrases
 
@@ -354,8 +354,6 @@ class Tokens:
         self, slices: Slices, language: int, documents: NDArray[np.bool_] | None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """The slice and the id of every token of a language, some documents at a time."""
-        from laplex.text.ingest import spans
-
         for first, last in spans(self.offsets):
             inside = self.languages[first:last] == language
             if documents is not None:

@@ -146,7 +146,7 @@ class _WordSpace:
 
     def _pieces(self, documents: Ints) -> Iterator[Ints]:
         """Documents in pieces of about as many tokens."""
-        from laplex.text.ingest import spans
+        from laplex.text.slices import spans
 
         ends = np.concatenate([[0], np.cumsum(np.diff(self._tokens.offsets)[documents])])
         for first, last in spans(ends):
