@@ -1,7 +1,7 @@
 """Every aim of speed and size, measured in one run of less than 40 minutes, which writes RESULTS.md.
 
     python benchmarks/all.py --data DATA
-    python benchmarks/all.py --data DATA --only starting testing    prints these, and writes nothing
+    python benchmarks/all.py --data DATA --only starting testing    these sections alone, the others stay
 
 Each benchmark runs in a process of its own, one after the other. Nothing else should run on the machine meanwhile.
 """
@@ -14,12 +14,13 @@ import os
 import platform
 import sys
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from results import RESULTS, Aim, Section, as_page
+from results import Aim, Section, write_page
 
 BENCHMARKS = ("pipeline", "speed", "starting", "testing", "calibration", "slices", "ranks", "long_text")
 MOST_MINUTES = 40
@@ -52,18 +53,27 @@ def machine() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder with the texts")
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, help="print these, without writing RESULTS.md")
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, help="measure these, and leave the other sections")
     arguments = parser.parse_args()
-    start, sections = time.monotonic(), []
+    start, anew, failed = time.monotonic(), arguments.only is None, []
     for name in arguments.only or BENCHMARKS:
         begun = time.monotonic()
-        for section in run(name, arguments.data):
-            sections.append(section)
+        try:
+            sections = run(name, arguments.data)
+        except Exception:  # the others are measured all the same
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        for section in sections:
             print(section.shown(), end="\n\n", flush=True)
         print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    minutes = Aim("all benchmarks", (time.monotonic() - start) / 60, "minutes", at_most=MOST_MINUTES)
+        write_page(sections, machine(), anew=anew)
+        anew = False
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
     if arguments.only is None:
-        RESULTS.write_text(as_page(sections, machine(), minutes))
+        minutes = Aim("all benchmarks", (time.monotonic() - start) / 60, "minutes", at_most=MOST_MINUTES)
+        write_page([Section("This run", "All of the above, one after the other.", [], [minutes])], machine())
 
 
 if __name__ == "__main__":

@@ -59,21 +59,23 @@ class Section:
         return "\n\n".join([self.title, self.text, *(table.to_string(index=False) for table in tables)])
 
 
-def as_page(sections: Sequence[Section], machine: str, duration: Aim) -> str:
-    """RESULTS.md: all aims in one table, then each section with its own tables."""
-    aims = [aim for section in sections for aim in section.aims]
-    missed = [aim for aim in aims if not aim.met]
-    parts = [
-        "# Speed and size",
-        f"Written by `python benchmarks/all.py --data DATA` in {duration.measured:.0f} minutes (at most "
-        f"{duration.at_most:g}), on {machine}. DATA is the folder that holds the texts. Nothing here is typed by hand. "
-        f"{len(aims) - len(missed)} of {len(aims)} aims are met"
-        + (f"; missed: {'; '.join(aim.name for aim in missed)}." if missed else "."),
-    ]
+def write_page(sections: Sequence[Section], machine: str, results: Path = RESULTS, *, anew: bool = False) -> None:
+    """Write sections into RESULTS.md in place of those with the same titles, or alone, and first what was missed."""
+    kept = [] if anew else re.split(r"^(?=## )", results.read_text(), flags=re.M)[1:]
+    parts = {text.partition("\n")[0]: text for text in kept}
     for section in sections:
         tables = [*section.tables, *([aims_table(section.aims)] if section.aims else [])]
-        parts += [f"## {section.title}", section.text, *map(_markdown, tables)]
-    return "\n\n".join(parts) + "\n"
+        title = f"## {section.title}"
+        parts[title] = "\n\n".join([title, section.text, *map(_markdown, tables)])
+    page = "\n\n".join(text.rstrip() for text in parts.values())
+    aims = re.findall(r"^\| (.*) \| .* \| .* \| (yes|no) \|$", page, re.M)
+    missed = [name for name, met in aims if met == "no"]
+    text = f"""# Speed and size
+
+Written by `python benchmarks/all.py --data DATA`, on {machine}. DATA is the folder that holds the texts; nothing is typed
+by hand. Each figure that is to be reached stands beside its bar, and {len(aims) - len(missed)} of {len(aims)} are met."""
+    text += f" Missed: {'; '.join(missed)}." if missed else ""
+    results.write_text(f"{text}\n\n{page.rstrip()}\n")
 
 
 def record(title: str, text: str, tables: Sequence[pd.DataFrame], results: Path = VALIDITY) -> None:

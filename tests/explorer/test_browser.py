@@ -71,11 +71,12 @@ def test_a_shared_address_gives_the_same_view(visit, fitted):
     assert sorted(neighbors(page)) == sorted(expected)
 
 
-def test_a_click_on_a_word_leads_to_it_and_back(visit):
+def test_a_click_on_a_word_leads_to_it_and_back(visit, fitted):
     page = visit("word?word=army")
-    page.locator(".list .word", has_text="navy").first.click()
-    page.get_by_text("Words used like “navy”").wait_for()
-    assert parse_qs(urlsplit(page.url).query)["word"] == ["navy"]
+    near = fitted.neighbors("army", 1)["neighbor"].iloc[0]
+    page.locator(".list .word").get_by_text(near, exact=True).first.click()
+    page.get_by_text(f"Words used like “{near}”").wait_for()
+    assert parse_qs(urlsplit(page.url).query)["word"] == [near]
     page.go_back()
     page.get_by_text("Words used like “army”").wait_for(timeout=30_000)
 

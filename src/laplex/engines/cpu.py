@@ -80,7 +80,8 @@ class Cpu(Engine):
         lock, stop = threading.Lock(), threading.Event()
         started = time.monotonic()
         if begin == 0 and end != 0:
-            self.state.pool_accumulators(self.problem.graph, self.visits.share)
+            rate, visits = epoch.rate_at(0.0), self.visits
+            self.state.set_steps_of_latent(self.problem.graph, visits.stiffness, visits.share, rate)
         self._row_state[self._state_rows, kernels.ACCUMULATOR] = self.state.accumulator
 
         def work() -> Floats:

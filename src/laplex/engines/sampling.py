@@ -18,10 +18,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from laplex.engines.state import Floats, Ints
+from laplex.model.graph import Graph
 from laplex.model.problem import Problem
 
 LATENT_VISITS = 16  # of a parameter that no text is about, by each rank in an epoch, for its prior
 SEGMENT_TOKENS = 20_000  # a longer document is cut, so that several threads can read it and its step size falls
+MEAN_FOLLOWS = 16  # times in an epoch, at most
 Total = Callable[[Floats], Floats]
 
 
@@ -78,6 +80,7 @@ class Visits:
     by_draws: NDArray[np.bool_]  # where the prior is applied to a negative: rows that are never or hardly ever read
     count: Floats  # the visits that the prior is applied at; of latent ones, LATENT_VISITS on every rank that has them
     share: Floats  # of these, those of this rank
+    stiffness: Floats  # of each latent parameter, by which its step size follows
 
 
 def count_visits(problem: Problem, block: int, negatives_per_block: int, total: Total | None = None) -> Visits:
@@ -104,7 +107,29 @@ def count_visits(problem: Problem, block: int, negatives_per_block: int, total: 
     share = np.where(by_draws, draws, reads) / np.maximum(count, 1e-300)
     own = problem.graph.own
     by_draws[own:], count[own:], share[own:] = False, LATENT_VISITS * ranks[own:], 1.0 / ranks[own:]
-    return Visits(all_reads, all_draws, by_draws, count, share)
+    return Visits(all_reads, all_draws, by_draws, count, share, _stiffness(problem.graph, count, share, total))
+
+
+def _stiffness(graph: Graph, count: Floats, share: Floats, total: Total | None) -> Floats:
+    """(latent) The precision of each latent parameter given those that it joins, over how often it is to follow them.
+
+    No text is about a mean, so it should be near its optimum, the average of what it joins, however weak the prior is.
+    With steps of 1/stiffness it comes near by a factor e, MEAN_FOLLOWS times an epoch; not more often than what it
+    joins is visited, so that it averages over it.
+    """
+    if not graph.latent:
+        return np.empty(0)
+    to, by = graph.to_latent() & ~graph.directed, graph.first >= graph.own
+    weight = graph.weight * share[graph.first]
+    visits = weight * np.minimum(count[graph.first], MEAN_FOLLOWS)
+    sums = []
+    for values in (weight, visits):
+        found: Floats = np.bincount(graph.second[to], values[to], len(graph)).astype(np.float64)
+        found += np.bincount(graph.first[by], values[by], len(graph))
+        sums.append((found if total is None else total(found))[graph.own :])
+    often = np.clip(sums[1] / np.maximum(sums[0], 1e-300), 0.5, MEAN_FOLLOWS)
+    stiffness: Floats = (sums[0] + graph.diagonal[graph.own :]) / often
+    return stiffness
 
 
 def _slices(problem: Problem) -> tuple[list[tuple[int, int]], Ints]:

@@ -152,21 +152,26 @@ class State:
             total += float(graph.weight[edges] @ _squared_norm(difference))
         return float(-0.5 * total)
 
-    def precision(self, parameters: int, epochs: int) -> NDArray[np.float32]:
+    def precision(self, graph: Graph, epochs: int) -> NDArray[np.float32]:
         """(P) How much an epoch says of each parameter: the mean growth of its accumulator, Fisher's information."""
-        growth = (self.accumulator[:parameters] - np.float32(INITIAL_ACCUMULATOR)) / np.float32(max(epochs, 1))
+        growth = (self.accumulator[: len(graph)] - np.float32(INITIAL_ACCUMULATOR)) / np.float32(max(epochs, 1))
+        growth[graph.own :] = 0.0  # no text is about latent ones
         return growth.astype(np.float32)
 
-    def pool_accumulators(self, graph: Graph, share: Floats) -> None:
-        """Give each latent row the accumulator of a row that reads all the text of those which it joins.
+    def set_steps_of_latent(self, graph: Graph, stiffness: Floats, share: Floats, rate: float) -> None:
+        """Give latent rows their step sizes at a rate, by their accumulators.
 
-        So a mean takes steps like the vector of the word would without slices. `share` (P) is that of this rank in the
+        Under a strong prior a mean moves as one vector of the word would without slices, whose accumulator is the sum
+        of those that it joins; under a weak one by 1/stiffness, which is more. `share` (P) is that of this rank in the
         visits of a row: the accumulators that ranks add to one another at a merge are those sums.
         """
+        most = share[graph.own :] * np.square(rate * stiffness)
         for first, second in graph.levels_of_latent():
             sums = np.bincount(second - graph.own, self.accumulator[first] * share[first], graph.latent)
             rows = np.unique(second)
-            self.accumulator[rows] += sums[rows - graph.own] - share[rows] * self.accumulator[rows]
+            places = rows - graph.own
+            self.accumulator[rows] *= 1.0 - share[rows]
+            self.accumulator[rows] += np.minimum(sums[places], most[places])
 
     def fill(self, graph: Graph) -> None:
         """Move the rows that no gradient has touched to their exact optimum under the prior, all others held fixed."""

@@ -124,11 +124,13 @@ class Torch(Engine):
         self._slot = torch.from_numpy(np.append(problem.slot, rows - 1).astype(np.int64)).to(self.device)
         tables = AliasTables.of(problem)
         self._chance, self._other = (torch.from_numpy(table).to(self.device) for table in (tables.chance, tables.other))
-        visits = np.zeros(problem.parameters)
-        share = np.ones(problem.parameters)
-        if total is not None:
+        visits, share, stiffness = np.zeros(problem.parameters), np.ones(problem.parameters), np.empty(0)
+        if total is not None or problem.graph.latent:
             counted = count_visits(problem, block, negatives_per_block, total)
-            visits, share = counted.count, counted.share
+            stiffness = counted.stiffness
+            if total is not None:
+                visits, share = counted.count, counted.share
+        self._stiffness = torch.from_numpy(stiffness.astype(np.float32)).to(self.device)
         self._share = torch.from_numpy(np.append(share, 0.0).astype(np.float32)).to(self.device)
         self._edges = self._match(problem.graph, visits, share)
         self._portions = max(len(self._edges), -(-problem.parameters // EDGES_PER_SWEEP))  # that a sweep is cut into
@@ -169,7 +171,7 @@ class Torch(Engine):
         if self.device.type == "cpu":
             torch.set_num_threads(epoch.threads)
         if begin == 0 and end != 0:
-            self._pool_accumulators()
+            self._set_steps_of_latent(epoch.rate_at(0.0))
         totals = np.zeros(3)
         started = time.monotonic()
         number, last = begin, self.pieces if end is None else end
@@ -178,14 +180,16 @@ class Torch(Engine):
             number += 1
         return number, totals
 
-    def _pool_accumulators(self) -> None:
-        """As `State.pool_accumulators`, on the device."""
+    def _set_steps_of_latent(self, rate: float) -> None:
+        """As `State.set_steps_of_latent`, on the device."""
+        own = self.problem.graph.own
+        most = self._share[own:-1] * torch.square(rate * self._stiffness)
         for ends in self.problem.graph.levels_of_latent():
             first, second = (torch.from_numpy(end).to(self.device) for end in ends)
             rows = torch.unique(second)
-            before = self.acc.index_select(0, rows) * (1.0 - self._share.index_select(0, rows))
             added = self.acc.index_select(0, first) * self._share.index_select(0, first)
-            self.acc.index_copy_(0, rows, before).index_add_(0, second, added)
+            sums = torch.zeros_like(self.acc).index_add_(0, second, added)[rows]
+            self.acc[rows] = self.acc[rows] * (1.0 - self._share[rows]) + torch.minimum(sums, most[rows - own])
 
     def _read(self, epoch: Epoch, number: int, report: Report) -> Floats:
         """Train on one piece."""

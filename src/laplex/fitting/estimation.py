@@ -245,7 +245,7 @@ class Estimation:
         task = Task(self.share, training, *judges, self.report, self.quiet, self.initial, folder)
         loop = EpochLoop(task, checkpoint, True, start)
         history = loop.run(epochs)
-        self.precision = loop.state.precision(self.problem.parameters, len(history))
+        self.precision = loop.state.precision(self.problem.graph, len(history))
         if isinstance(self.initial, EarlierModel):
             self.precision = self.initial.precision_with(self.precision)
         say(f"fitted in {len(history)} epochs{summary(history)}", quiet=self.quiet)
