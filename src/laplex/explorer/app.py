@@ -12,7 +12,7 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
-from laplex.explorer.views import comparison, positions, word
+from laplex.explorer.views import change, comparison, dimensions, map, word
 from laplex.reports import choosing, describing
 from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
@@ -84,10 +84,10 @@ PAGES: dict[str, Callable[[], None]] = {
     "overview": show_overview,
     "word": word.show,
     "contrast": comparison.show_contrast,
-    "change": comparison.show_change,
-    "dimensions": positions.show_dimensions,
+    "change": change.show,
+    "dimensions": dimensions.show,
     "languages": word.show_languages,
-    "map": positions.show_map,
+    "map": map.show,
 }
 
 

@@ -1,4 +1,4 @@
-"""Two pages of findings: the words that differ between groups, and those that change along an ordered column."""
+"""The page of the words that differ between groups, and what it shares with that of the words that change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
-from laplex.explorer.loading import Answer, ask, code_of_call
+from laplex.explorer.loading import Answer, code_of_call
 from laplex.explorer.views.explained import show_explanation
 from laplex.reports import choosing, describing
 from laplex.reports.findings import sentence
@@ -36,25 +36,13 @@ def show_contrast() -> None:
     showing.heading("Contrast", "The words that groups use differently: how much, how surely, and with what words.")
     with address.controls():
         language = address.language_box(fitted)
-        column = address.column_box(_first_tested(fitted, "contrast", language), "column", "Compare the values of")
+        column = address.column_box(first_tested(fitted, "contrast", language), "column", "Compare the values of")
         against = _against_box(fitted, column)
-        page = _Page(fitted, "contrast", column, language, against)
+        page = ComparisonPage(fitted, "contrast", column, language, against)
     page.show()
 
 
-def show_change() -> None:
-    """Draw the page of words that change along an ordered column."""
-    fitted = loading.model()
-    showing.heading("Change", "The words whose use changes: how far, how surely, and from what words to what words.")
-    with address.controls():
-        language = address.language_box(fitted)
-        along = address.column_box(_first_tested(fitted, "drift", language), "along", "Along")
-        page = _Page(fitted, "drift", along, language, None)
-    first = page.show()
-    _path(fitted, along, language, page.where, first)
-
-
-def _first_tested(fitted: Embeddings, question: str, language: str | None) -> list[str]:
+def first_tested(fitted: Embeddings, question: str, language: str | None) -> list[str]:
     """The columns of a page: those with findings about the question first, and of these where something holds."""
     tests = choosing.inference(fitted, language)
     columns = choosing.ordered_columns(fitted) if question == "drift" else choosing.compared_columns(fitted)
@@ -73,7 +61,7 @@ def _against_box(fitted: Embeddings, column: str) -> str | None:
     return None if chosen == options[0] else AGAINST[chosen]
 
 
-class _Page:
+class ComparisonPage:
     """The page of a question about a column: its choices, and what it shows."""
 
     def __init__(
@@ -218,24 +206,3 @@ def labels_of_findings(one: str, two: str) -> dict[str, str]:
     for name, label in (("context", "used with"), ("uses", "uses"), ("units", "units")):
         labels |= {name: f"{label}, {one}", f"{name}_against": f"{label}, {two}"}
     return labels
-
-
-def _path(fitted: Embeddings, along: str, language: str | None, where: dict[str, Any], first: str | None) -> None:
-    """The path of the word that is looked into, or of the first."""
-    showing.section("The path of a word", "What the vectors of a word say at each value; this is no test.")
-    chosen = st.session_state.get(CHOSEN)
-    known = chosen if chosen in fitted.rows.vocabularies[fitted.language(language)] else first
-    with st.container(horizontal=True):
-        word = address.word_box(fitted, language, key="moved", default=known)
-    options: dict[str, Any] = {"language": language, "at": where}
-    left, right = st.columns([1, 1], gap="large")
-    with left:
-        st.caption("Its path among its neighbors, in two dimensions. Hollow: not used then, placed by the prior.")
-        showing.chart(plots.trajectory(fitted, word, along, **options), f"The path of {word}")
-    with right:
-        st.caption(f"Its similarity to itself at the first {along}.")
-        path, code = ask(fitted, "trajectory", word, along=along, **options)
-        showing.chart(plots.lines(path, x=along, width=400, height=220), f"Similarity of {word} to its first vector")
-        counts = [name for name in ("neighbors", "uses", "count") if name in path]
-        showing.table(path[[*fitted.columns, *counts]])
-    showing.download(path, f"trajectory {word}", code, key="path")
