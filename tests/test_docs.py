@@ -122,8 +122,13 @@ def test_formulas_become_mathml(site):
     assert "\\sum" not in page
 
 
-def test_the_api_page_documents_every_public_name(site):
-    page = (site / "api" / "index.html").read_text(encoding="utf-8")
+def api():
+    """The Markdown of all pages of the API."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
+
+
+def test_the_api_pages_document_every_public_name(site):
+    page = "".join(page.read_text(encoding="utf-8") for page in (site / "api").rglob("index.html"))
     public = []
     for name in laplex.__all__:
         value = getattr(laplex, name)
@@ -133,17 +138,16 @@ def test_the_api_page_documents_every_public_name(site):
     assert "<blockquote>" not in page  # which is how Markdown shows a doctest that is not marked as code
 
 
-def test_the_api_page_names_only_what_can_be_reached():
-    named = re.findall(r"^::: laplex\.(\S+)", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+def test_the_api_pages_name_only_what_can_be_reached():
+    named = re.findall(r"^::: laplex\.(\S+)", api(), re.MULTILINE)
     assert len(named) == len(set(named)) > 50
     for name in named:
         attrgetter(name)(laplex)
 
 
 def public_functions():
-    """The functions and methods of the API page, by name."""
-    page = (DOCS / "api.md").read_text(encoding="utf-8")
-    for name, options in re.findall(r"^::: laplex\.(\S+)\n((?: {4}.*\n)*)", page, re.MULTILINE):
+    """The functions and methods of the pages of the API, by name."""
+    for name, options in re.findall(r"^::: laplex\.(\S+)\n((?: {4}.*\n)*)", api(), re.MULTILINE):
         members = re.search(r"members: \[(.*)\]", options)
         for path in [name, *(f"{name}.{member}" for member in (members[1].split(", ") if members else []))]:
             if inspect.isroutine(value := attrgetter(path)(laplex)):
