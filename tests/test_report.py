@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from markupsafe import Markup
+from reported import FAMILY, IMAGE, SCRIPT, fit_speeches, model
 
 import laplex as lx
 from laplex import plots
@@ -19,9 +20,6 @@ from laplex.reports.findings import FindingSections, passage, sentence
 from laplex.reports.parts import Drawings, inline_svg
 from laplex.reports.writing import Report, report
 from laplex.text.slices import Slices
-
-SCRIPT = "<script>alert(1)</script>"
-IMAGE = '"><img src=x onerror=alert(1)>'
 
 
 class Page(HTMLParser):
@@ -40,45 +38,9 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def model(keys=(("D", "2000"), ("D", "2001"), ("R", "2000"), ("R", "2001")), columns=("party", "year"), seed=0):
-    random = np.random.default_rng(seed)
-    words = ["tax", "war", "school", "army", "money", "child", SCRIPT, IMAGE, "the"]
-    counts = np.tile(np.arange(len(words), 0, -1) * 100, (len(keys), 1))
-    vectors = random.standard_normal((len(keys), len(words), 5))
-    slices = Slices(columns, keys, np.empty(0, np.int32))
-    vocabulary = lx.Vocabulary(words, counts.sum(0))
-    return lx.Embeddings.of([vocabulary], [vectors], slices=slices, counts=[counts], contexts=[vectors[0]])
-
-
-FAMILY, MONEY, ARMY = (
-    ["child", "nurse", "mother", "doctor", "school", "teacher"],
-    ["budget", "dollar", "debt", "wage", "cost", "income"],
-    ["army", "navy", "treaty", "peace", "battle", "soldier"],
-)
-
-
-def speeches():
-    """Speeches of 24 speakers about three topics; D speak of health with families, R with money."""
-    random = np.random.default_rng(0)
-    made = []
-    for number in range(480):
-        party, year, speaker = "DR"[number % 2], str(2000 + number // 2 % 3), f"s{number % 24}"
-        topic = (FAMILY, MONEY, ARMY)[random.integers(3)]
-        if topic is (FAMILY if party == "D" else MONEY):
-            topic = [*topic, "health", "health"]
-        words = random.choice(topic, 30)
-        made.append({"text": [str(word) for word in words], "party": party, "year": year, "speaker": speaker})
-    return made
-
-
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """Fitted, with its text beside it; the speaker has a party."""
-    corpus = lx.read(speeches(), metadata=["party", "year", "speaker"], unit="speaker")
-    tokens = lx.Tokens.of(corpus, min_count=1, cache=tmp_path_factory.mktemp("cache"), quiet=True)
-    prior = lx.Ridge(1.0) + lx.Groups("party", 1.0) + lx.Chain("year", 1.0)
-    chosen = lx.Model(vary=["party", "year"], prior=prior, dimensions=4, window=2, negatives=3, subsample=0)
-    return lx.fit(chosen, tokens, epochs=3, threads=1, seed=1, holdout=0.05, quiet=True)
+    return fit_speeches(tmp_path_factory.mktemp("cache"))
 
 
 def test_a_report_needs_no_script_and_loads_nothing():

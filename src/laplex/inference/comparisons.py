@@ -143,16 +143,9 @@ def two_sides(
     present = np.unique(units.label).tolist()
     known = [units.labels[label] for label in present]
     if values is None and len(known) > 2:
-        line = positions(known)
-        if line is None and column in fitted.columns and fitted.ordered(column):
-            line = np.arange(len(known), dtype=np.float64)
-        if line is None:
-            raise InputError(f'"{column}" has {len(known)} values: name one or two of {quote(known, 12)} by values=')
-        early = line < (line[0] + line[-1]) / 2
-        halves = [np.flatnonzero(early), np.flatnonzero(~early)]
-        names = [span_name(known[half[0]], known[half[-1]]) for half in halves]
-        sides = [[present[i] for i in half] for half in halves]
-        return (names[0], names[1]), (sides[0], sides[1])
+        names, halves = halves_of_line(fitted, column, known)
+        early, late = ([present[i] for i in half] for half in halves)
+        return names, (early, late)
     chosen = known if values is None else [str(value) for value in ([values] if isinstance(values, str) else values)]
     if unknown := [value for value in chosen if value not in known]:
         raise InputError(f'"{column}" has no value {unknown[0]!r}; it has {quote(known, 12)}')
@@ -162,6 +155,21 @@ def two_sides(
     if len(chosen) == 2:
         return (chosen[0], chosen[1]), (first, [units.labels.index(chosen[1])])
     return (chosen[0], REST), (first, [label for label in present if label not in first])
+
+
+def halves_of_line(
+    fitted: Embeddings, column: str, values: Sequence[str]
+) -> tuple[tuple[str, str], tuple[list[int], list[int]]]:
+    """The names of the earlier and the later half of the values of an ordered column, and which values they have."""
+    line = positions(values)
+    if line is None and column in fitted.columns and fitted.ordered(column):
+        line = np.arange(len(values), dtype=np.float64)
+    if line is None:
+        raise InputError(f'"{column}" has {len(values)} values: name one or two of {quote(values, 12)} by values=')
+    is_early = line < (line[0] + line[-1]) / 2
+    early, late = np.flatnonzero(is_early).tolist(), np.flatnonzero(~is_early).tolist()
+    names = span_name(values[early[0]], values[early[-1]]), span_name(values[late[0]], values[late[-1]])
+    return names, (early, late)
 
 
 def units_on_line(

@@ -377,6 +377,7 @@ class Inference(CosineQuestions):
         untested = found.facts["untested"] if names is None else 0
         table.attrs["summary"] = summary(table, asked, found.facts | {"untested": untested}, self)
         table.attrs["question"] = asked.question
+        table.attrs["facts"] = found.facts | {"untested": untested}  # the units, and what a word needs to be tested
         say(table.attrs["summary"], quiet=self.quiet)
         return table
 

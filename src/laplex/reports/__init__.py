@@ -1,8 +1,8 @@
 """A report on a fitted model: one HTML file that loads nothing and runs nothing.
 
 `writing` has `report` and its sections, for the page `template.html`; `findings` has those about findings, and `parts`
-what all are made of. `describing` puts a model into words. `choosing` says which words, columns and thresholds to begin
-with.
+what all are made of. `highlights` chooses the findings that a reader should see first, for the explorer as well.
+`describing` puts a model into words. `choosing` says which words, columns and thresholds to begin with.
 """
 
 from typing import TYPE_CHECKING
