@@ -10,7 +10,8 @@ from reported import FAMILY, MONEY, fit_speeches, model
 
 from laplex.errors import InputError
 from laplex.inference.findings import COLUMNS
-from laplex.reports.highlights import highlights, quotes
+from laplex.reports.finding import panel
+from laplex.reports.highlights import highlights
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +51,18 @@ def test_a_finding_says_what_the_table_says(fitted, chosen):
     assert f"D: {one.uses:,} uses by {one.units} values of speaker" in found.sizes
 
 
-def test_a_finding_is_quoted_from_both_sides(fitted, chosen):
+def test_a_panel_has_words_and_passages_of_both_sides(fitted, chosen):
     found = chosen.findings[0]
-    said = quotes(found.explain(fitted.inference(quiet=True)))
-    assert [*said] == [side.name for side in found.sides]
-    assert [one["word"] for one in said.values()] == ["health", "health"]
-    assert any(word in said["D"]["before"] + said["D"]["after"] for word in FAMILY)
-    assert said["D"]["source"].startswith("D, 2")
+    explained = found.explain(fitted.inference(quiet=True))
+    one, two = panel(explained, tuple(side.name for side in found.sides), exclude=["child"])
+    assert (one["name"], two["name"]) == ("D", "R")
+    assert {*MONEY} & {row["word"] for row in two["context"]}
+    assert "child" not in [row["word"] for row in [*one["context"], *one["neighbors"]]]
+    assert one["context"][0]["lower"] >= one["context"][1]["lower"]
+    assert [side["passages"][0]["word"] for side in (one, two)] == ["health", "health"]
+    quote = one["passages"][0]
+    assert any(word in quote["before"] + quote["after"] for word in FAMILY)
+    assert quote["source"].startswith("D, 2")
 
 
 def test_halves_of_a_line_are_named_like_those_of_its_explanation(fitted):

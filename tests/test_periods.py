@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laplex as lx
+from laplex.fitting.provenance import value_name
+from laplex.inference.comparisons import halves_of_line
 from laplex.text.periods import have_order, in_order, positions
 
 STEPS = {"1y": 366, "2y": 731, "10y": 3653, "6m": 184, "5m": 153, "1m": 31, "2w": 14, "30d": 30, "1d": 1}
@@ -147,3 +149,15 @@ def test_ranges_of_numbers_have_an_order_and_a_place():
 )
 def test_what_is_unclear_or_not_in_order_has_no_position(values):
     assert positions(values) is None
+
+
+def test_periods_of_a_model_are_shown_with_the_years_in_them(tmp_path):
+    rows = [{"text": "taxes are too high", "year": year, "age": "18"} for year in range(1861, 1945)]
+    corpus = lx.read(rows, metadata=["year", "age"]).periods("year", "40y", start=1861)
+    tokens = lx.Tokens.of(corpus, min_count=1, cache=tmp_path, quiet=True)
+    model = lx.Model(["period"], lx.Ridge(1.0) + lx.Chain("period", 1.0), dimensions=2)
+    fitted = lx.fit(model, tokens, epochs=1, threads=1, tests=False, quiet=True)
+    assert value_name(fitted, "period", "1861") == "1861–1900"
+    names, _ = halves_of_line(fitted, "period", fitted.values("period"))
+    assert names == ("1861–1900", "1901–1980")
+    assert value_name(fitted, "year", "1861", "1900") == "1861 to 1900"

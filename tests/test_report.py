@@ -16,7 +16,8 @@ import laplex as lx
 from laplex import plots
 from laplex.errors import InputError
 from laplex.reports import choosing, describing
-from laplex.reports.findings import FindingSections, passage, sentence
+from laplex.reports.finding import passage
+from laplex.reports.findings import FindingSections, sentence
 from laplex.reports.parts import Drawings, inline_svg
 from laplex.reports.writing import Report, report
 from laplex.text.slices import Slices

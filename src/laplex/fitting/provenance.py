@@ -21,6 +21,7 @@ from laplex.runtime import storage
 from laplex.runtime.distributed import communicator
 from laplex.runtime.processors import available_processors
 from laplex.runtime.program import recorded_command
+from laplex.text.periods import period_name, span_name
 from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -71,6 +72,20 @@ def part_of(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The settings of the model, its training or its text; empty for vectors that were not fitted."""
     part = settings.get(name)
     return part if isinstance(part, Mapping) else {}
+
+
+def value_name(fitted: Embeddings, column: str, first: str, last: str | None = None) -> str:
+    """How a value of a column is shown, or all from one to another; a period with the years or days that it has.
+
+    It is for reading: questions take the value itself, which is the beginning of a period.
+    """
+    lengths = part_of(part_of(fitted.settings, "tokens"), "period_lengths")
+    every = lengths.get(column)
+    last = first if last is None else last
+    try:
+        return period_name(first, last, str(every)) if every else span_name(first, last)
+    except (ValueError, OverflowError):  # of settings that were written by hand
+        return span_name(first, last)
 
 
 def _arguments(values: Mapping[str, Any]) -> str:

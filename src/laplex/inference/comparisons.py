@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
+from laplex.fitting.provenance import value_name
 from laplex.inference.decomposition import UnitWeights, group_weights
 from laplex.inference.permutations import Design, Difference, Permutations, Trend
 from laplex.inference.score_test import Effect, GroupScores, difference_effect, trend_effect
@@ -23,7 +24,7 @@ from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.testing import GroupTest
 from laplex.inference.units import Floats, Ints, Units
 from laplex.questions.change import ordered_column
-from laplex.text.periods import positions, span_name
+from laplex.text.periods import positions
 from laplex.text.tokens import Tokens
 
 REST, PAIRS, JOINT = "rest", "pairs", "joint"  # what values can be compared with, beside a value
@@ -168,8 +169,8 @@ def halves_of_line(
         raise InputError(f'"{column}" has {len(values)} values: name one or two of {quote(values, 12)} by values=')
     is_early = line < (line[0] + line[-1]) / 2
     early, late = np.flatnonzero(is_early).tolist(), np.flatnonzero(~is_early).tolist()
-    names = span_name(values[early[0]], values[early[-1]]), span_name(values[late[0]], values[late[-1]])
-    return names, (early, late)
+    names = [value_name(fitted, column, values[half[0]], values[half[-1]]) for half in (early, late)]
+    return (names[0], names[1]), (early, late)
 
 
 def units_on_line(

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
 from laplex import plots
 from laplex.errors import InputError
-from laplex.plots.frames import name_of_side
 from laplex.reports import choosing, describing
+from laplex.reports.finding import JOINT, passages_by_side
 from laplex.reports.parts import LINE_BREAK, Drawings, section
 
 ROWS, ROWS_THAT_DO_NOT_HOLD = 15, 8  # of a comparison with findings, and of one without
 MAX_COMPARISONS = 6  # of a column
 EXPLAINED = 3  # findings of a column
 CONTEXT_WORDS = 8  # of each side in the chart of an explanation
-MAX_METADATA = 4  # columns that say where a passage is from
-JOINT = ("any", "others")  # the sides of a joint test
 
 Sections = Iterator[dict[str, Any]]
 
@@ -119,26 +117,6 @@ class FindingSections:
             text = "Context words by their share of the difference, and the most typical passage of either side."
             drawing = self.drawings.draw(chart, f"Context words of {row['word']}")
             yield section(title, text, level=3, chart=drawing, passages=passages_by_side(found))
-
-
-def passages_by_side(found: Any) -> dict[str, list[dict[str, str]]]:
-    """The passages of an explanation, by side, each with its source."""
-    columns = [name for name in found.passages.columns if name not in ("value", "before", "word", "after", "document")]
-    sides: dict[str, list[dict[str, str]]] = {}
-    for row in found.passages.to_dict("records"):
-        side = name_of_side(str(row["value"]))
-        sides.setdefault(side, []).append(passage(row, columns[:MAX_METADATA]))
-    return sides
-
-
-def passage(row: Mapping[Any, Any], columns: list[str]) -> dict[str, str]:
-    """A passage as a page shows it."""
-    parts = {name: " ".join(str(row[name]).split()) for name in ("before", "word", "after")}
-    # a space within the text is kept, also where the text is split
-    before = parts["before"] + (" " if str(row["before"])[-1:].isspace() else "")
-    after = (" " if str(row["after"])[:1].isspace() else "") + parts["after"]
-    source = ", ".join(dict.fromkeys(str(row[name]) for name in columns))
-    return {"before": before, "word": parts["word"], "after": after, "source": source}
 
 
 def sentence(text: str) -> str:

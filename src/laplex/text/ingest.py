@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
 Lengths = NDArray[np.int64]  # of documents
 _Matched = tuple[pl.Series, Lengths, Blocks | None]
-LAYOUT_VERSION = 2  # of the arrays; part of the hash, so that an older cache is never misread
+LAYOUT_VERSION = 3  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_IN_CACHE = 1 << 18  # of a processor, with what is computed of them
 
 
@@ -359,6 +359,7 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader, thread
         "tokenizers": reader.tokenizers,
         "numbers": list(reader.corpus.numbers),
         **{name: _sources(reader.corpus, kind) for name, kind in (("periods", Periods), ("bins", Bins))},
+        "period_lengths": {step.name: step.every for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
         "tokens_read": reader.tokens - (joiner.removed if joiner else 0),
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,26 @@ def span_name(first: str, last: str) -> str:
     if is_number(first) and is_number(last):
         first, last = first.partition(RANGE)[0], last.rpartition(RANGE)[2]
     return first + RANGE + last
+
+
+def period_name(first: str, last: str, every: str) -> str:
+    """All periods of a length from one to another, by the first and the last year, month or day in them.
+
+    >>> period_name("1861", "1861", "40y"), period_name("1861", "1901", "40y"), period_name("2010", "2010", "1y")
+    ('1861–1900', '1861–1940', '2010')
+    >>> period_name("2010-07", "2010-07", "6m"), period_name("2010-07-05", "2010-07-05", "1w")
+    ('2010-07–2010-12', '2010-07-05–2010-07-11')
+    """
+    count, unit = int(every[:-1]), every[-1]
+    if unit == "y":
+        end = f"{int(last) + count - 1:04}"
+    elif unit == "m":
+        year, month = map(int, last.split("-"))
+        year, month = divmod(12 * year + month - 1 + count - 1, 12)
+        end = f"{year:04}-{month + 1:02}"
+    else:
+        end = str(date.fromisoformat(last) + timedelta(days=count * (7 if unit == "w" else 1) - 1))
+    return first if end == first else f"{first}–{end}"
 
 
 def _parsed(values: Sequence[str], parse: Callable[[str], float | None]) -> NDArray[np.float64] | None:

@@ -12,10 +12,9 @@ from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.loading import code_of_call
 from laplex.reports import choosing, describing
-from laplex.reports.findings import passages_by_side
+from laplex.reports.finding import JOINT, passages_by_side
 
 PASSAGES = 3  # of each side
-JOINT = ("any", "others")  # the sides of a joint test
 
 
 def show_explanation(

@@ -17,7 +17,7 @@ from laplex.explorer.loading import CodeName, ask, code_of_call
 from laplex.plots.frames import BETWEEN
 from laplex.questions.similarity import translate
 from laplex.reports import choosing, describing
-from laplex.reports.findings import MAX_METADATA, passage
+from laplex.reports.finding import MAX_METADATA, passage
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
 
