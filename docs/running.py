@@ -101,16 +101,16 @@ def outputs(page: Path, processors: queue.Queue[int] = PROCESSORS) -> list[list[
     return [[Cell(**cell) for cell in cells] for cells in json.loads(kept.read_text(encoding="utf-8"))]
 
 
-def run(page: Path) -> list[list[Cell]]:
-    """Runs a page in this process and in the present folder."""
+def run(page: Path) -> tuple[list[list[Cell]], dict[str, Any]]:
+    """Runs a page in this process and in the present folder, and returns its cells and what its code defined."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    found = []
+    cells = []
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.kind == "python":
-            found.append(_python(block, page, namespace))
+            cells.append(_python(block, page, namespace))
         else:
-            found.append([Cell("console", command, _shown(*_command(command))) for command in commands(block.code)])
-    return found
+            cells.append([Cell("console", command, _shown(*_command(command))) for command in commands(block.code)])
+    return cells, namespace
 
 
 def _python(block: Block, page: Path, namespace: dict[str, Any]) -> list[Cell]:
@@ -226,7 +226,7 @@ def main() -> None:
         import pandas as pd
 
         pd.set_option("display.width", TEXT_COLUMNS)
-        cells = [[asdict(cell) for cell in block] for block in run(page)]
+        cells = [[asdict(cell) for cell in block] for block in run(page)[0]]
     result.write_text(json.dumps(cells, ensure_ascii=False), encoding="utf-8")
 
 
