@@ -34,7 +34,7 @@ FENCE = re.compile(r"^( *)```(python|console)\n(.*?)^\1```$", re.MULTILINE | re.
 PROGRESS = re.compile(r"^[\w ]+: +\d+% |^compiled for this machine|^a fit of .* of memory and ")
 SPEED = re.compile(r", read in [\d.]+ m?s\b|, [\d.]+[kM]? tokens/s$")  # of a run of the documentation, on one processor
 TEXT_COLUMNS = 80
-TABLE_ROWS = 8
+TABLE_ROWS = 10
 PROCESSORS: queue.Queue[int] = queue.Queue()
 for _processor in sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1):
     PROCESSORS.put(_processor)
