@@ -19,6 +19,10 @@ from mkdocs.structure.pages import Page
 LOG = logging.getLogger("mkdocs.plugins.executed")
 NOTEBOOKS = re.compile(r"start\.md|tutorials/.*\.md")
 LINK = re.compile(r"(?<!!)\[([^]]+)\]\((?!https?:)[^)]*\)")  # to another page, which a notebook does not have
+GALLERY = "<!-- pictures of the gallery -->"
+GALLERY_PICTURES = 4
+SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="0 0 [\d.]+ [\d.]+"')
+MARGIN = 16  # pixels
 OUTPUT = re.compile(r"<p>executed-output-(\d+)</p>")
 CELLS: dict[str, list[list[running.Cell]]] = {}
 SHOWN: dict[str, list[str]] = {}
@@ -37,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Cuts blocks into cells and marks where their outputs belong, which are inserted once the page is HTML."""
     name, parts, end = page.file.src_uri, [], 0
     shown = SHOWN[name] = []
@@ -47,28 +51,45 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
             parts.append(f"```{cell.kind}\n{cell.code}```\n\n")
             if cell.outputs:
                 parts.append(f"executed-output-{len(shown)}\n\n")
-                shown.append("".join(map(_html, cell.outputs)))
+                shown.append(f'<div class="output {cell.kind}">{"".join(map(_html, cell.outputs))}</div>')
         end = block.end
     text = "".join([*parts, markdown[end:]])
     if NOTEBOOKS.fullmatch(name):
         link = f"[Download this page as a notebook]({Path(name).stem}.ipynb){{ .notebook }}"
         text = re.sub(r"^# .*$", lambda title: f"{title[0]}\n\n{link}", text, count=1, flags=re.MULTILINE)
-    return text
+    return text.replace(GALLERY, _pictures(Path(config.docs_dir)))
+
+
+def _pictures(docs: Path) -> str:
+    """Some pictures of the gallery, each a link to it; nothing if it has not been drawn (docs/gallery.py)."""
+    if not (docs / "gallery.md").exists():
+        return ""
+    drawn = sorted(path.name for path in (docs / "img" / "gallery").glob("*.png"))
+    chosen = drawn[:: max(1, len(drawn) // GALLERY_PICTURES)][:GALLERY_PICTURES]
+    links = (f"[![{name.removesuffix('.png')}](img/gallery/{name})](gallery.md)" for name in chosen)
+    return "\n".join(["## Charts", "", *links, "{ .gallery }", "", "[All charts with their code](gallery.md)"])
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
     """Called by MkDocs for the HTML of each page."""
     shown = SHOWN[page.file.src_uri]
-    return OUTPUT.sub(lambda mark: f'<div class="output">{shown[int(mark[1])]}</div>', html)
+    return OUTPUT.sub(lambda mark: shown[int(mark[1])], html)
 
 
 def _html(output: dict[str, str]) -> str:
     if svg := output.get("image/svg+xml"):
+        svg = SIZE.sub(_widened, svg, count=1)
         data = base64.b64encode(svg.encode()).decode()  # an image of its own, because charts share names of parts
         return f'<img class="chart" alt="the chart that this code draws" src="data:image/svg+xml;base64,{data}">'
     if html := output.get("text/html"):
-        return f'<div class="frame">{html}</div>'
+        return f'<div class="scrolled">{html}</div>'
     return "".join(f'<pre class="{kind.removeprefix("text/")}">{escape(text)}</pre>' for kind, text in output.items())
+
+
+def _widened(size: re.Match[str]) -> str:
+    """The size of a chart with a margin, since in some fonts labels are longer than in the one it was laid out for."""
+    width, height = float(size[1]), size[2]
+    return f'width="{width + 2 * MARGIN:g}" height="{height}" viewBox="{-MARGIN} 0 {width + 2 * MARGIN:g} {height}"'
 
 
 def notebook(markdown: str, cells: list[list[running.Cell]]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ PROGRESS = re.compile(r"^[\w ]+: +\d+% |^compiled for this machine|^a fit of .* 
 SPEED = re.compile(r", read in [\d.]+ m?s\b|, [\d.]+[kM]? tokens/s$")  # of a run of the documentation, on one processor
 TEXT_COLUMNS = 80
 TABLE_ROWS = 10
+TABLE_COLUMNS = 10  # of more columns, which a page scrolls, the number is given
 PROCESSORS: queue.Queue[int] = queue.Queue()
 for _processor in sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1):
     PROCESSORS.put(_processor)
@@ -201,8 +202,10 @@ def table(frame: Any) -> str:
         for row in frame.head(TABLE_ROWS).itertuples(index=False, name=None)
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    more = f"<p>{len(frame):,} rows, of which {TABLE_ROWS} are shown</p>" if len(frame) > TABLE_ROWS else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    size = f"{len(frame):,} rows, {TABLE_ROWS} of them shown" if len(frame) > TABLE_ROWS else ""
+    size += f"{', ' if size else ''}{len(frame.columns)} columns" if len(frame.columns) > TABLE_COLUMNS else ""
+    more = f"<p>{size}</p>" if size else ""
+    return f'<table class="frame"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}'
 
 
 def _align(cell: object) -> str:

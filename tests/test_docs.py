@@ -115,7 +115,8 @@ def test_the_site_is_built_and_every_page_is_in_it(site):
 @pytest.mark.slow
 def test_code_is_followed_by_what_it_shows(site):
     page = (site / "start" / "index.html").read_text(encoding="utf-8")
-    assert page.count('<div class="output">') >= 6
+    assert page.count('<div class="output python">') >= 5
+    assert '<div class="output console">' in page
     assert "data:image/svg+xml;base64," in page
     assert "<th>context_against</th>" in page
     assert "executed-output" not in page
