@@ -20,9 +20,15 @@ LOG = logging.getLogger("mkdocs.plugins.executed")
 NOTEBOOKS = re.compile(r"start\.md|tutorials/.*\.md")
 LINK = re.compile(r"(?<!!)\[([^]]+)\]\((?!https?:)[^)]*\)")  # to another page, which a notebook does not have
 GALLERY = "<!-- pictures of the gallery -->"
-GALLERY_PICTURES = 4
+GALLERY_PICTURES = {
+    "volcano": "every word by the size of its difference and the evidence for it",
+    "matrix": "the words of several groups",
+    "effect": "where a word stands in each year",
+    "neighbor_ratio": "the neighbors of a word in one group, in the other and in both",
+}
 SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="0 0 [\d.]+ [\d.]+"')
 MARGIN = 16  # pixels
+PICTURE = re.compile(r"\s*!\[")  # right after a block: a picture of what it draws, which is not shown twice
 OUTPUT = re.compile(r"<p>executed-output-(\d+)</p>")
 CELLS: dict[str, list[list[running.Cell]]] = {}
 SHOWN: dict[str, list[str]] = {}
@@ -49,7 +55,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
         parts.append(markdown[end : block.start])
         for cell in cells:
             parts.append(f"```{cell.kind}\n{cell.code}```\n\n")
-            if cell.outputs:
+            if cell.outputs and not PICTURE.match(markdown, block.end):
                 parts.append(f"executed-output-{len(shown)}\n\n")
                 shown.append(f'<div class="output {cell.kind}">{"".join(map(_html, cell.outputs))}</div>')
         end = block.end
@@ -64,9 +70,7 @@ def _pictures(docs: Path) -> str:
     """Some pictures of the gallery, each a link to it; nothing if it has not been drawn (docs/gallery.py)."""
     if not (docs / "gallery.md").exists():
         return ""
-    drawn = sorted(path.name for path in (docs / "img" / "gallery").glob("*.png"))
-    chosen = drawn[:: max(1, len(drawn) // GALLERY_PICTURES)][:GALLERY_PICTURES]
-    links = (f"[![{name.removesuffix('.png')}](img/gallery/{name})](gallery.md)" for name in chosen)
+    links = (f"[![{alt}](img/gallery/{name}.png)](gallery.md)" for name, alt in GALLERY_PICTURES.items())
     return "\n".join(["## Charts", "", *links, "{ .gallery }", "", "[All charts with their code](gallery.md)"])
 
 

@@ -93,7 +93,7 @@ class Fetched(HTMLParser):
                 self.addresses.append(value or "")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module")  # takes minutes if code of the pages or laplex has changed, so that its tests are slow
 def site(tmp_path_factory):
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("site")
@@ -139,6 +139,7 @@ def test_tutorials_are_notebooks_with_the_code_of_the_page(page, site):
     assert f'href="../{place.name}.ipynb"' in (site / place / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_pages_fetch_nothing_from_other_hosts(site):
     for page in site.rglob("*.html"):
         fetched = Fetched()
@@ -149,6 +150,7 @@ def test_pages_fetch_nothing_from_other_hosts(site):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_formulas_become_mathml(site):
     page = (site / "mathematics" / "index.html").read_text(encoding="utf-8")
     assert page.count("<math") >= 5
@@ -160,6 +162,7 @@ def api():
     return "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
 
 
+@pytest.mark.slow
 def test_the_api_pages_document_every_public_name(site):
     page = "".join(page.read_text(encoding="utf-8") for page in (site / "api").rglob("index.html"))
     public = []
