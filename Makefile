@@ -2,7 +2,7 @@
 # make test      install what tests need and run them
 # make quick     style, types and the quick tests, before a commit
 # make check     what the pre-commit hook runs
-# make pictures  draw the pictures of the documentation anew (needs chromium)
+# make pictures  draw the pictures of the README and the documentation anew (needs chromium)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -27,6 +27,7 @@ check: .venv/developing
 	$(BIN)/mypy
 
 pictures: .venv/developing
+	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/pictures.py
 
 .venv/installed: pyproject.toml constraints.txt
