@@ -150,9 +150,7 @@ def test_info_tells_how_a_model_was_made_in_python(fitted):
     assert said["tokens"] == settings["tokens"]["folder"]
     assert said["seed"] == "7; a refit gives the same bytes"
     assert said["vectors"] == f"hash {storage.load(fitted).digest}"
-    assert "dimensions 8" in said["model"]
-    assert "epochs 1" in said["training"]
-    assert "command" not in said
+    assert not {"command", "model", "training"} & set(said)  # which the call says
 
 
 @pytest.mark.slow

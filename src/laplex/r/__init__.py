@@ -60,6 +60,7 @@ def columns(frame: pd.DataFrame) -> list[tuple[str, str, list[Any]]]:
     found = []
     for name, column in frame.items():
         kind = kinds.get(column.dtype.kind, "text")
+        values: list[Any]
         if kind in ("whole", "number"):  # of which integers may be larger than those of R
             values = column.astype("float64").tolist()
         else:
