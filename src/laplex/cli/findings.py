@@ -23,7 +23,7 @@ def answer_findings(
     """Print and draw the first `top` rows of a table of findings, or of bare distances, and write all of them."""
     first = frame.head(top)
     if "context" in frame:
-        shown = readable(first)
+        shown = readable(frame).head(2 * top)
         alike = ["holds"] if first["holds"].nunique() == 1 else []  # then it is said in a sentence
         show_frame(shown.drop(columns=alike), wrapped=[TERM, SIDE, CONTEXT])
     else:

@@ -27,6 +27,7 @@ from laplex.cli.options import (
 )
 from laplex.cli.printing import explorer, show, show_frame, suggest, write_csv
 from laplex.errors import InputError
+from laplex.model.vectors import as_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,12 +82,15 @@ def distance(
     **shared: Any,
 ) -> None:
     """Show how different words are between the values of a column, also through time."""
-    from laplex.cli.findings import answer_findings
+    from laplex.cli.findings import answer_findings, explain_first
 
     chosen, at = split_options(words)
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.distance(chosen, across, along, given=given, at=at, test=test)
     answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
+    options = [part for name, value in at.items() for part in repeated(f"--{name}", as_list(value))]
+    options += [*repeated("--given", given), *given_options(shared)]
+    suggest([] if along else explain_first(model, across, frame, options), quiet=inference.quiet)
 
 
 @command("laplex drift speeches.laplex period --party D", column_options=True, shared=inference_options)

@@ -79,6 +79,7 @@ class Bar:
             else:
                 percent = "" if share is None else f" {share:.0%}"
                 line = f"{self._label}:{percent} {detail}".rstrip()
+                line = wrap(line, width_of(self._console))
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
                 self._next_line = time.monotonic() + SECONDS_BETWEEN_LINES
 
