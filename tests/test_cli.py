@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 import subprocess
 import sys
@@ -40,7 +41,8 @@ COMMANDS = [
 
 def in_a_process(*arguments):
     command = [sys.executable, "-m", "laplex", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180)
+    environment = dict(os.environ)  # without COLUMNS, which readline sets for other processes
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment)
 
 
 @pytest.fixture

@@ -130,7 +130,8 @@ def test_vectors_that_were_not_fitted_have_no_call():
 
 def run(*arguments, **options):
     command = [sys.executable, "-m", "laplex", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", **options)
+    environment = dict(os.environ)  # without COLUMNS, which readline sets for other processes
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, **options)
 
 
 def told(text: str) -> dict[str, str]:
