@@ -27,7 +27,6 @@ from laplex.cli.options import (
 )
 from laplex.cli.printing import explorer, show, show_frame, suggest, write_csv
 from laplex.errors import InputError
-from laplex.model.vectors import as_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +87,11 @@ def distance(
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.distance(chosen, across, along, given=given, at=at, test=test)
     answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
-    options = [part for name, value in at.items() for part in repeated(f"--{name}", as_list(value))]
+    options = [
+        part
+        for name, value in at.items()
+        for part in repeated(f"--{name}", value if isinstance(value, list) else [value])
+    ]
     options += [*repeated("--given", given), *given_options(shared)]
     suggest([] if along else explain_first(model, across, frame, options), quiet=inference.quiet)
 
