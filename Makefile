@@ -2,6 +2,7 @@
 # make test      install what tests need and run them
 # make quick     style, types and the quick tests, before a commit
 # make check     what the pre-commit hook runs
+# make r         run laplex.R and the page on R with a real R (needs R and reticulate)
 # make pictures  draw the pictures of the README and the documentation anew (needs chromium)
 
 PYTHON ?= python3
@@ -26,6 +27,9 @@ check: .venv/developing
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+r: .venv/developing
+	LAPLEX_R=required $(BIN)/pytest -q tests/test_r.py
+
 pictures: .venv/developing
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/pictures.py
@@ -42,4 +46,4 @@ pictures: .venv/developing
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: demo test quick check pictures clean
+.PHONY: demo test quick check r pictures clean

@@ -34,6 +34,7 @@ ROOMS = [
     "explorer",
     "laplex",
     "cli",
+    "r",
 ]
 PACKAGE = Path(laplex.__file__).parent
 FILES = sorted({*PACKAGE.rglob("*.py")} - {PACKAGE / "__init__.py", PACKAGE / "__main__.py"})
