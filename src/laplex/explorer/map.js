@@ -1,8 +1,8 @@
 // A map of words: dots by WebGL, and words on a canvas above them. All texts are drawn or set as text: words are data.
-const MARKUP = `<div class="frame"><canvas class="dots"></canvas><canvas class="words" tabindex="0" role="application"></canvas>
+const MARKUP = `<div class="time" hidden><button aria-label="Play">▶</button><label></label><input type="range" step="any" min="0"><output></output></div>
+  <div class="frame"><canvas class="dots"></canvas><canvas class="words" tabindex="0" role="application"></canvas>
   <div class="legend"></div><div class="zoom"><button aria-label="Zoom in">+</button><button aria-label="Zoom out">−</button>
-  <button aria-label="The whole map">⤢</button></div></div>
-  <div class="time" hidden><button aria-label="Play">▶</button><label></label><input type="range" step="any" min="0"><output></output></div>`;
+  <button aria-label="The whole map">⤢</button></div></div>`;
 const VERTEX = `#version 300 es
 in vec2 place; in vec4 color; in float size; uniform vec2 center, factor; uniform float grow; out vec4 tint;
 void main() { gl_Position = vec4((place - center) * factor, 0, 1); gl_PointSize = size * grow; tint = color; }`;
@@ -32,7 +32,7 @@ class WordMap {
     const find = (selector) => root.querySelector(selector);
     Object.assign(this, { root, frame: find(".frame"), dots: find(".dots"), canvas: find(".words"), legend: find(".legend"),
       time: find(".time"), slider: find(".time input"), output: find(".time output"), play: find(".time button") });
-    Object.assign(this, { zoom: 0, center: [0, 0], moment: 0, hovered: -1, selected: -1, near: [], labels: new Map(), drawn: [] });
+    Object.assign(this, { zoom: 0, center: [0, 0], moment: 0, hovered: -1, selected: -1, near: [], labels: new Map(), drawn: [], motions: {} });
     this.context = this.canvas.getContext("2d");
     this.startDots();
     this.listen(root.querySelectorAll(".zoom button"));
@@ -80,9 +80,9 @@ class WordMap {
     const moved = data.moved.id !== this.movedId;
     if (moved) this.openMoved(data.moved);
     this.recolor();
-    if (moved) this.move();
     const moment = data.moved.values.indexOf(data.moved.value) + 1;
-    if (moment !== this.asked) { this.asked = moment; this.animate("moment", moment, SECONDS_PER_VALUE / 2); }
+    if (moved) { this.moment = this.asked = moment; this.move(); }
+    else if (moment !== this.asked) { this.asked = moment; this.animate("moment", moment, SECONDS_PER_VALUE / 2); }
     this.near = data.near;
     if (data.selected !== this.selected) {
       this.selected = data.selected;
@@ -100,12 +100,16 @@ class WordMap {
     this.counts = numbers(data.counts, Uint32Array);
     this.places = new Float32Array(2 * this.size);
     this.widths = new Float32Array(this.size);
+    const content = bytes(data.content), isContent = (id) => (content[id >> 3] >> (7 - (id & 7))) & 1;
+    const ids = data.words.map((_, id) => id);
+    this.ranked = [...ids.filter(isContent), ...ids.filter((id) => !isContent(id))]; // who gets a label first
     const largest = Math.log(Math.max(2, ...this.counts.slice(0, 50)));
     this.shares = Float32Array.from(this.counts, (count) => clamp(Math.log(count + 1) / largest, 0, 1));
     Object.assign(this, { zoom: 0, center: [0, 0], selected: -1 });
     this.canvas.setAttribute("aria-label", `A map of ${this.size} words. Arrow keys move it, plus and minus zoom, ` +
       "0 shows all of it, Enter chooses the word in the middle.");
     this.movedId = undefined;
+    this.resize();
   }
 
   openMoved(moved) {
@@ -117,7 +121,7 @@ class WordMap {
     this.time.querySelector("label").textContent = moved.title;
     this.slider.max = moved.values.length;
     this.slider.setAttribute("aria-label", moved.title);
-    Object.assign(this, { moment: 0, asked: 0 });
+    this.moment = 0;
   }
 
   usedAt(stop, id) {
@@ -187,7 +191,8 @@ class WordMap {
 
   // ---- where things are
 
-  get scale() { return 0.47 * Math.min(this.width, this.height) * 2 ** this.zoom; }
+  get fit() { return 0.47 * Math.min(this.width / this.data.extent[0], this.height / this.data.extent[1]); } // pixels a unit
+  get scale() { return this.fit * 2 ** this.zoom; }
   screen(id) { return this.toScreen(this.places[2 * id], this.places[2 * id + 1]); }
   toScreen(x, y) { return [this.width / 2 + (x - this.center[0]) * this.scale, this.height / 2 - (y - this.center[1]) * this.scale]; }
   radius(id) { return 0.5 * (2.6 + 10 * this.shares[id] ** 4) * this.grow; }
@@ -209,11 +214,11 @@ class WordMap {
   animate(name, goal, seconds, after = () => {}) {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) seconds = 0;
     const start = name === "view" ? [...this.center, this.zoom] : this.moment, begun = performance.now();
-    this.motion = (now) => {
+    this.motions[name] = (now) => {
       const share = seconds ? clamp((now - begun) / 1000 / seconds, 0, 1) : 1, eased = share * (2 - share);
       if (name === "view") this.look(goal.map((value, i) => mix(start[i], value, eased)));
       else { this.moment = mix(start, goal, share); this.move(); }
-      if (share === 1) { this.motion = null; after(); }
+      if (share === 1) { delete this.motions[name]; after(); }
     };
     this.draw();
   }
@@ -224,19 +229,31 @@ class WordMap {
     this.draw();
   }
 
+  // To a word, so near that its path is seen too.
   fly(id) {
-    this.animate("view", [this.places[2 * id], this.places[2 * id + 1], Math.max(this.zoom, 3)], SECONDS_OF_FLIGHT);
+    const stops = this.path(id), xs = stops.map(([x]) => x), ys = stops.map(([, y]) => y);
+    const [x, y] = [this.places[2 * id], this.places[2 * id + 1]];
+    const far = (one, values) => Math.max(1e-9, ...values.map((value) => Math.abs(value - one)));
+    const room = 0.4 * Math.min(this.width / far(x, xs), this.height / far(y, ys));
+    this.animate("view", [x, y, clamp(Math.log2(room / this.fit), 0, Math.max(this.zoom, 3))], SECONDS_OF_FLIGHT);
+  }
+
+  // Where a word is at each value of the column at which it is used: x, y, and the number of the value.
+  path(id) {
+    const row = this.ids.indexOf(id);
+    const all = row < 0 ? [] : this.stops.map((stop, place) => [stop[2 * row] / 32767, stop[2 * row + 1] / 32767, place]);
+    return all.filter(([, , place]) => this.usedAt(place, id));
   }
 
   zoomAt(change, x = this.width / 2, y = this.height / 2) {
-    this.motion = null;
+    delete this.motions.view;
     const before = this.scale, zoom = clamp(this.zoom + change, MIN_ZOOM, MAX_ZOOM), after = before * 2 ** (zoom - this.zoom);
     const shift = 1 / before - 1 / after;
     this.look([this.center[0] + (x - this.width / 2) * shift, this.center[1] - (y - this.height / 2) * shift, zoom]);
   }
 
   pan(x, y) {
-    this.motion = null;
+    delete this.motions.view;
     this.look([this.center[0] - x / this.scale, this.center[1] + y / this.scale, this.zoom]);
   }
 
@@ -247,7 +264,7 @@ class WordMap {
     this.waiting = true;
     requestAnimationFrame((now) => {
       this.waiting = false;
-      this.motion?.(now);
+      for (const motion of Object.values(this.motions)) motion(now);
       this.drawDots();
       this.drawWords();
     });
@@ -275,13 +292,10 @@ class WordMap {
     return this.widths[id];
   }
 
-  // The words and names of regions that have room at a step of the zoom, wherever the map is moved; the first come first.
-  placed() {
-    const step = Math.floor(this.zoom / LABEL_STEP), key = `${step} ${Math.round(this.moment)}`;
-    if (this.labels.has(key)) return this.labels.get(key);
-    const zoom = step * LABEL_STEP, scale = 0.47 * Math.min(this.width, this.height) * 2 ** zoom;
+  // Whether a box (its middle and its size) has room among those before it; it then takes its place.
+  room() {
     const bins = new Map(), wide = 160, high = 32;
-    const free = (x, y, width, height) => { // the middle of a box, and its size
+    return (x, y, width, height) => {
       const [left, right, top, bottom] = [x - width / 2, x + width / 2, y - height / 2, y + height / 2];
       const cells = [];
       for (let a = Math.floor(left / wide); a <= Math.floor(right / wide); a++)
@@ -295,6 +309,14 @@ class WordMap {
       }
       return true;
     };
+  }
+
+  // The words and names of regions that have room at a step of the zoom, wherever the map is moved; the first come first.
+  placed() {
+    const step = Math.floor(this.zoom / LABEL_STEP), key = `${step} ${Math.round(this.moment)}`;
+    if (this.labels.has(key)) return this.labels.get(key);
+    const zoom = step * LABEL_STEP, scale = this.fit * 2 ** zoom;
+    const free = this.room();
     const found = { regions: [], words: [] };
     const last = Math.max(-1, ...this.data.regions.map((region) => region.level));
     const level = LEVEL_ENDS.findIndex((end) => zoom < end);
@@ -307,7 +329,7 @@ class WordMap {
           if (free(x * scale, -y * scale, width + 16, 24)) found.regions.push({ x, y, name: region.name });
         }
     const tries = Math.min(this.size, 1500 * 4 ** Math.max(zoom, 0)), stop = Math.round(this.moment) - 1;
-    for (let id = 0; id < tries; id++) {
+    for (const id of this.ranked.slice(0, tries)) {
       if (!this.usedAt(stop, id)) continue;
       const x = this.places[2 * id] * scale, y = -this.places[2 * id + 1] * scale;
       if (free(x, y - this.radius(id) - 7, this.textWidth(id) + 14, 19)) found.words.push(id);
@@ -333,7 +355,7 @@ class WordMap {
     context.clearRect(0, 0, this.width, this.height);
     Object.assign(context, { textAlign: "center", textBaseline: "middle", lineJoin: "round", strokeStyle: paper, lineWidth: 3 });
     const inside = ([x, y]) => x > -80 && y > -20 && x < this.width + 80 && y < this.height + 20;
-    const { regions, words } = this.motion && this.moment % 1 ? { regions: [], words: this.lasting() } : this.placed();
+    const { regions, words } = this.moment % 1 && this.shown ? this.shown : (this.shown = this.placed()); // kept while words move
     this.drawn = [];
     const word = (id, weight, alpha, color) => {
       const [x, y] = this.screen(id);
@@ -349,8 +371,13 @@ class WordMap {
       const at = this.toScreen(region.x, region.y);
       if (inside(at)) this.text(region.name, ...at, "650 14px");
     }
-    this.drawPath(accent);
-    for (const id of this.near) word(id, 600, 1, accent);
+    this.drawPath(accent, paper);
+    const free = this.room();
+    for (const id of [this.selected, ...this.near]) {
+      if (id < 0) continue;
+      const [x, y] = this.screen(id);
+      if (free(x, y - this.radius(id) - 7, this.textWidth(id) + 4, 15) && id !== this.selected) word(id, 600, 1, accent);
+    }
     for (const id of [this.selected, this.hovered]) {
       if (id < 0) continue;
       const [x, y] = this.screen(id);
@@ -365,29 +392,20 @@ class WordMap {
     }
   }
 
-  // While words move, those with labels keep them.
-  lasting() {
-    return [...this.labels.values()].at(-1)?.words ?? (this.steady ?? []);
-  }
-
-  // Where the chosen word is at each value.
-  drawPath(accent) {
-    const row = this.selected < 0 ? -1 : this.ids.indexOf(this.selected), context = this.context;
-    if (row < 0) return;
-    const stops = this.stops.map((stop, place) => [...this.toScreen(stop[2 * row] / 32767, stop[2 * row + 1] / 32767), place]);
-    const used = stops.filter(([, , place]) => this.usedAt(place, this.selected));
-    const steps = used.map(([x, y], i) => (i ? Math.hypot(x - used[i - 1][0], y - used[i - 1][1]) : 0));
-    if (Math.max(0, ...steps) < HIT) return; // it stays where it is
+  drawPath(accent, paper) {
+    const context = this.context;
+    const stops = (this.selected < 0 ? [] : this.path(this.selected)).map(([x, y, place]) => [...this.toScreen(x, y), place]);
+    if (!stops.some(([x, y]) => Math.hypot(x - stops[0][0], y - stops[0][1]) > HIT)) return; // it stays where it is
     Object.assign(context, { globalAlpha: 0.6, strokeStyle: accent, lineWidth: 1.5 });
     context.beginPath();
-    used.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
+    stops.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
     context.stroke();
     Object.assign(context, { globalAlpha: 1, fillStyle: accent });
-    for (const [x, y] of used) { context.beginPath(); context.arc(x, y, 3, 0, 7); context.fill(); }
-    Object.assign(context, { strokeStyle: this.root.ownerDocument ? getComputedStyle(this.root).getPropertyValue("--st-background-color") : "", lineWidth: 3 });
-    used.forEach(([x, y, place], i) => {
-      if (!i || steps[i] > HIT) this.text(this.data.moved.values[place], x, y + 12, "600 11px", 1, accent);
-    });
+    for (const [x, y] of stops) { context.beginPath(); context.arc(x, y, 3, 0, 7); context.fill(); }
+    Object.assign(context, { strokeStyle: paper, lineWidth: 3 });
+    const free = this.room();
+    for (const [x, y, place] of stops)
+      if (free(x, y + 12, 40, 14)) this.text(this.data.moved.values[place], x, y + 12, "600 11px", 1, accent);
   }
 
   // ---- hands
@@ -478,7 +496,7 @@ class WordMap {
       this.slice({ value: moment ? this.data.moved.values[moment - 1] : null });
     };
     const go = (moment) => this.animate("moment", moment, SECONDS_PER_VALUE / 2, () => settle(moment));
-    this.slider.addEventListener("input", () => { this.motion = null; this.moment = Number(this.slider.value); this.move(); });
+    this.slider.addEventListener("input", () => { delete this.motions.moment; this.moment = Number(this.slider.value); this.move(); });
     this.slider.addEventListener("change", () => go(Math.round(Number(this.slider.value))));
     this.slider.addEventListener("keydown", (event) => {
       const now = Math.round(this.moment);
@@ -488,7 +506,7 @@ class WordMap {
       go(clamp(goal, 0, last()));
     });
     this.play.onclick = () => {
-      if (this.motion) { this.motion = null; settle(Math.round(this.moment)); this.moment = this.asked; this.move(); return; }
+      if (this.motions.moment) { go(Math.round(this.moment)); return; }
       const start = this.moment >= last() ? 1 : Math.max(1, this.moment);
       this.moment = start;
       this.animate("moment", last(), SECONDS_PER_VALUE * Math.max(last() - start, 0.1), () => settle(last()));

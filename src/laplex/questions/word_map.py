@@ -1,8 +1,8 @@
 """A map of the whole vocabulary: where each word lies, where it moves between slices, and what its regions are called.
 
-One layout of the mean directions of words is the frame of everything. A word in a slice is moved from there by as much
-as its nearest words lie elsewhere: by the difference between the middle of the words that are nearest to its vector in
-the slice, and the middle of those that are nearest to its mean. The middle is the geometric median, which is among the
+One layout of the mean directions of words is the frame of everything. A word in a slice moves from there by as much as
+its nearest words lie elsewhere: by the difference between the middle of the words that are nearest to its vector in the
+slice, and the middle of those that are nearest to its mean. The middle is the geometric median, which is among the
 majority if neighbors are in several regions.
 
 V words, D dimensions, S slices, n moved words, k neighbors.
@@ -32,6 +32,7 @@ KIND, VERSION = "map", 1  # of what is kept in the cache
 MOVED_WORDS, CANDIDATES = 5_000, 10_000  # the most frequent words: that are moved, and that say where to
 NEIGHBORS = 10
 MEDIAN_STEPS = 12
+SHARE_OF_REACH = 0.05  # of the map's width: how far a word has to move to lose its place beside its neighbors
 LEVELS = (10, 40, 160)  # regions, if there are enough words
 WORDS_PER_REGION = 12  # at least, on average
 WORDS_IN_NAME = 3
@@ -117,7 +118,10 @@ def moved_points(
             report((done + 1) / (len(means) + 1))
         steps = np.stack(middles[1:]) - middles[0]
         steps[uses_by_value(vectors, language, column)[:, ids] < MIN_USES] = 0.0
-        return (points[ids] + steps).astype(np.float32)
+        # a word that stays among its neighbors stays where it is; one that leaves them arrives in the middle of others
+        reach = SHARE_OF_REACH * float(np.ptp(points, axis=0).max())
+        home = np.exp(-np.linalg.norm(steps, axis=2, keepdims=True) / max(reach, 1e-9))
+        return np.asarray(middles[0] + steps + home * (points[ids] - middles[0]), np.float32)
 
     return ids, _kept(f"moved {column}", [every, points, *means], compute)
 
@@ -206,9 +210,10 @@ def regions(
     for level, size in enumerate(sizes):
         _, labels = kmeans2(points.astype(np.float64), size, minit="++", rng=np.random.default_rng(seed))
         first = labels.astype(np.int64) if level == 0 else first
-        centers = np.stack([means[labels == label].sum(0) for label in range(size)])
+        weights = np.sqrt(np.maximum(counts, 1))  # neither the most frequent words alone nor all alike
+        centers = np.stack([weights[labels == label] @ means[labels == label] for label in range(size)])
         typical = np.einsum("vd,vd->v", means, np.nan_to_num(normalize(centers))[labels])
-        scores = np.where(allowed, np.sqrt(counts) * np.maximum(typical, 0.0) ** 2, 0.0)
+        scores = np.where(allowed, weights * np.maximum(typical, 0.0) ** 4, 0.0)
         for label in range(size):
             members = np.flatnonzero(labels == label)
             words = members[np.argsort(-scores[members], kind="stable")][:WORDS_IN_NAME]

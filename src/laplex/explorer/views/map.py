@@ -36,13 +36,12 @@ Arrays = dict[str, Any]
 def show() -> None:
     """Draw the page of the map."""
     fitted = loading.model()
-    lead = (
-        "All words; those that are near each other are used alike. Drag, scroll to zoom, click a word to look into it."
-    )
+    lead = "Words that are near each other are used alike. Drag to move, scroll to zoom, click a word."
     showing.heading("Map", lead)
     with address.controls():
         language = address.language_box(fitted)
-        word = address.chosen_word(fitted, language, fitted.words(language)[: address.OFFERED_WORDS], "word")
+        offered = fitted.words(language)[: address.OFFERED_WORDS]
+        word = address.chosen_word(fitted, language, offered, "word", "Click or type a word")
         columns = choosing.compared_columns(fitted)
         color = _color_box(fitted, language, columns)
         ordered = [*choosing.ordered_columns(fitted), *choosing.group_columns(fitted)]
@@ -116,8 +115,8 @@ def _arrays(fitted: Embeddings, index: int, column: str | None) -> Arrays:
     if column is not None:
         made["moved"] = word_map.moved_points(fitted, index, points, column, lambda share: report(0.8 + 0.2 * share))
     words = pd.Series(fitted.words(fitted.languages[index]), dtype=object)
-    allowed = choosing.is_content_word(fitted, words, fitted.languages[index] or None).to_numpy(bool)
-    made["region"], made["regions"] = word_map.regions(fitted, index, points, allowed)
+    made["content"] = choosing.is_content_word(fitted, words, fitted.languages[index] or None).to_numpy(bool)
+    made["region"], made["regions"] = word_map.regions(fitted, index, points, made["content"])
     memory[index, column] = made
     empty.empty()
     return made
@@ -140,8 +139,10 @@ def _colors(fitted: Embeddings, language: str | None, color: str | tuple[Pole, P
     shares = rates / np.maximum(rates.sum(0), 1e-300)
     values = fitted.values(color)
     if fitted.ordered(color):
-        shades = (shares * np.linspace(0, NONE - 1, len(values))[:, None]).sum(0)
-        return _palette(shades, EARLY_TO_LATE, [f"{values[0]} – {values[-1]}"], ramp=True)
+        middle = (shares * np.arange(len(values))[:, None]).sum(0)
+        scale = max(2.0 * float(middle.std()), 1e-9)  # few words are used at the first or the last value only
+        shades = np.clip((middle - np.median(middle)) / scale + 1.0, 0.0, 2.0) / 2.0 * (NONE - 1)
+        return _palette(shades, EARLY_TO_LATE, [f"more in {values[0]} – more in {values[-1]}"], ramp=True)
     most = shares.argmax(0)
     shades = np.where(shares.max(0) * len(values) >= DISTINCT, most % len(COLORS), NONE)
     return _palette(shades, COLORS, [f"more in {value}" for value in values])
@@ -200,10 +201,12 @@ def _fixed(fitted: Embeddings, index: int, column: str | None, arrays: Arrays) -
     if "sent" not in arrays:
         points, words = arrays["points"], fitted.words(fitted.languages[index])
         ids, moved = arrays["moved"] or (np.empty(0, np.int64), np.empty((0, 0, 2), np.float32))
-        largest = max(float(np.abs(points).max()), float(np.abs(moved).max(initial=0.0)), 1e-9)
+        sides = np.abs(points).max(0)
+        largest = max(float(sides.max()), 1e-9)
 
         def scaled(places: Any) -> NDArray[np.int16]:
-            return np.rint(np.asarray(places) / largest * LARGEST).astype("<i2")
+            within = np.clip(places, -sides, sides)  # a word does not move off the map
+            return np.asarray(np.rint(within / largest * LARGEST), "<i2")
 
         uses = word_map.uses_by_value(fitted, index, column) if column else np.empty((0, len(words)), np.int64)
         known = uses >= MIN_USES if uses.any() else np.ones(uses.shape, bool)
@@ -216,6 +219,8 @@ def _fixed(fitted: Embeddings, index: int, column: str | None, arrays: Arrays) -
             "words": words,
             "points": _encode(scaled(points)),
             "counts": _encode(np.asarray(fitted.counts[index]).sum(0).astype("<u4")),
+            "content": _encode(np.packbits(arrays["content"])),
+            "extent": (sides / largest).tolist(),
             "regions": regions,
             "moved": {
                 "id": f"{column} {index}",
