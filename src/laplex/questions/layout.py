@@ -9,7 +9,7 @@ All neighbors of a word have the same weight, which gives nearly the same layout
 is half the gradient of the potential Σ_j w(y − y_j), a convolution that is computed on a grid by the fast Fourier
 transform, as in FIt-SNE (Linderman and others, 2019). Nothing is random: it begins from principal components.
 
-N words, D dimensions, k neighbors, E edges, G points of the grid on each side.
+N words, D dimensions, k neighbors.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ Points = NDArray[np.float64]
 
 NEIGHBORS = 15
 EXAGGERATION, EXAGGERATED_STEPS, STEPS = 12.0, 200, 500  # attraction is stronger in the first steps, of all
-LEAST_RATE = 50.0
 START_DEVIATION = 1e-4  # of the first coordinate
-CELL, LEAST_CELLS = 0.4, 50  # the width of a cell of the grid, and how many the points have at least
+CELL, LEAST_CELLS, MOST_CELLS = 0.4, 50, 2_000  # the width of a cell of the grid, and how many a side has
 MARGIN = 3  # cells beyond the outermost points
 SHARE_OF_SEARCH = 0.4  # of the time
 
@@ -88,7 +87,7 @@ def _descend(points: Points, graph: sparse.csr_array, report: Callable[[float], 
     velocity, gains = np.zeros_like(points), np.ones_like(points)
     for step in range(STEPS):
         early = step < EXAGGERATED_STEPS
-        rate = max(len(points) / EXAGGERATION, LEAST_RATE)
+        rate = len(points) / EXAGGERATION
         gradient = _attraction(points, *edges)
         gradient *= EXAGGERATION if early else 1.0
         gradient -= repulsion(points)
@@ -104,7 +103,7 @@ def _descend(points: Points, graph: sparse.csr_array, report: Callable[[float], 
 def repulsion(points: Points) -> Points:
     """(N, 2) Σ_j w_ij² (y_i − y_j) / Z for each i."""
     low, extent = points.min(0), float(np.ptp(points, axis=0).max())
-    cell = min(CELL, max(extent, 1e-12) / LEAST_CELLS)
+    cell = max(min(CELL, max(extent, 1e-12) / LEAST_CELLS), extent / MOST_CELLS)
     size = fft.next_fast_len(int(extent / cell) + 2 * MARGIN + 1, real=True)
     origin = low - MARGIN * cell
     density = np.zeros((size, size))

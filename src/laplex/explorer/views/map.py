@@ -41,7 +41,7 @@ def show() -> None:
     with address.controls():
         language = address.language_box(fitted)
         offered = fitted.words(language)[: address.OFFERED_WORDS]
-        word = address.chosen_word(fitted, language, offered, "word", "Click or type a word")
+        word = address.chosen_word(fitted, language, offered, "find", "Click or type a word")
         columns = choosing.compared_columns(fitted)
         color = _color_box(fitted, language, columns)
         ordered = [*choosing.ordered_columns(fitted), *choosing.group_columns(fitted)]
@@ -177,7 +177,7 @@ def _draw(
 
     def on_pick() -> None:
         if (picked := st.session_state["atlas"].picked) is not None:
-            st.session_state["word"] = fitted.words(language)[int(picked["id"])]
+            st.session_state["find"] = fitted.words(language)[int(picked["id"])]
 
     def on_slice() -> None:
         if (sliced := st.session_state["atlas"].sliced) is not None:
@@ -258,7 +258,7 @@ def _panel(
         words = fitted.rows.vocabularies[index].words
         items = [showing.item(words[i], max(0.0, float(c)), f"{c:.2f}") for i, c in zip(near, cosines)]
         lists = [showing.word_list(f"Used like it in {value}" if value else "Used like it", items, language)]
-        showing.grid({"": lists}, key="map_near", pick=lambda picked, _: st.session_state.update(word=picked))
+        showing.grid({"": lists}, key="map_near", pick=lambda picked, _: st.session_state.update(find=picked))
     if st.button(f"All about “{showing.escape_markdown(word)}”", key="_to_word", type="tertiary"):
         address.go_to_word(word, language)
     return near
