@@ -191,12 +191,6 @@ def test_a_map_that_is_stopped_can_be_made_later(tmp_path, monkeypatch):
     assert [section.value for section in app.subheader] == ["Click a word"]
 
 
-def test_an_unknown_word_on_the_map_gets_suggestions(tmp_path, monkeypatch):
-    KINDS["time"].save(tmp_path / "m.laplex")
-    app = look(tmp_path / "m.laplex", "map", monkeypatch, find="armi")
-    assert "not in the vocabulary" in app.warning[0].value
-
-
 def html(app):
     """All HTML of a page."""
     return "".join(element.proto.body for element in app.get("html"))

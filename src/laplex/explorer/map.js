@@ -131,15 +131,12 @@ class WordMap {
   // Where words are at this moment: between their places at two values; the first is that of all text.
   move() {
     const low = Math.floor(this.moment), share = this.moment - low, eased = share * share * (3 - 2 * share);
-    const at = (stop) => (stop === 0 ? null : this.stops[stop - 1]);
-    const one = at(low), two = at(Math.min(low + 1, this.stops.length));
-    for (let i = 0; i < this.places.length; i++) this.places[i] = this.home[i] / 32767;
-    this.ids.forEach((id, row) => {
-      for (const axis of [0, 1]) {
-        const [from, to] = [one, two].map((stop) => (stop ? stop[2 * row + axis] : this.home[2 * id + axis]));
-        this.places[2 * id + axis] = mix(from, to, eased) / 32767;
-      }
-    });
+    const from = this.stops[low - 1], to = this.stops[Math.min(low, this.stops.length - 1)], { home, places, ids } = this;
+    for (let i = 0; i < places.length; i++) places[i] = home[i] / 32767;
+    for (let i = 0; to && i < 2 * ids.length; i++) {
+      const at = 2 * ids[i >> 1] + (i & 1);
+      places[at] = mix(from ? from[i] : home[at], to[i], eased) / 32767;
+    }
     this.labels.clear();
     this.fill("place", this.places);
     this.opacity();
@@ -174,8 +171,10 @@ class WordMap {
 
   opacity() {
     const low = Math.floor(this.moment), high = Math.min(low + 1, this.stops?.length ?? 0), share = this.moment - low;
-    const shown = (id, stop) => (this.usedAt(stop - 1, id) ? 1 : FADED);
-    for (let i = 0; i < this.size; i++) this.colors[4 * i + 3] = 200 * mix(shown(i, low), shown(i, high), share);
+    for (let i = 0; i < this.size; i++) {
+      const one = this.usedAt(low - 1, i), two = this.usedAt(high - 1, i);
+      this.colors[4 * i + 3] = one && two ? 200 : 200 * mix(one ? 1 : FADED, two ? 1 : FADED, share);
+    }
     this.fill("color", this.colors);
   }
 
