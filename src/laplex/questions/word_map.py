@@ -42,7 +42,7 @@ Report = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Region:
-    """A part of the map, with the words of its name and the place of the first of them."""
+    """A part of the map, with the words of its name and the place of its middle."""
 
     level: int
     words: list[int]

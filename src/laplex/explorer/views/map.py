@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -109,8 +108,7 @@ def _arrays(fitted: Embeddings, index: int, column: str | None) -> Arrays:
             shown = int(100 * share)
             bar.progress(min(1.0, share), text)
 
-    first: Callable[[float], None] = lambda share: report(0.8 * share)  # noqa: E731
-    points = word_map.word_points(fitted, index, first)
+    points = word_map.word_points(fitted, index, lambda share: report(0.8 * share))
     made: Arrays = {"points": points, "moved": None}
     if column is not None:
         made["moved"] = word_map.moved_points(fitted, index, points, column, lambda share: report(0.8 + 0.2 * share))
