@@ -9,8 +9,8 @@ from typing import Any
 from laplex.cli.printing import explorer, show, suggest
 from laplex.embeddings import Embeddings
 from laplex.reports import choosing
-from laplex.reports.findings import sentence
 from laplex.reports.finding import Finding, panel
+from laplex.reports.findings import sentence
 from laplex.reports.highlights import highlights
 
 NOTHING_HOLDS = ": no row of the list holds"  # which is said of a table
