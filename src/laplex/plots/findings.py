@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int
 from laplex.plots import chart, frames
@@ -23,6 +24,7 @@ _LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for
 _PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
 PANEL_WIDTH, PANEL_HEIGHT = 320, 260  # pixels of each of several
 _BAR_PIXELS = 18
+_RINGED_SIZE = 13.0  # of the name of a word with a ring
 _YEARS = re.compile(r"\d{4}(\D|$)")
 
 
@@ -170,25 +172,34 @@ def _draw_volcano(
     if not panel:
         circles = circles.add_params(alt.selection_point(name="picked", fields=["_text"], on="click", empty=False))
     pixels = area.pixels(points)
+    size = float(area.width), float(area.height)
+    is_ringed = points["_text"].isin(list(words))
+    ringed = points.index[is_ringed]
+    look: dict[str, Any] = {"size": _RINGED_SIZE, "radius": 7.0, "obstacles": pixels.to_numpy(), "always": True}
+    named = chart.place_labels(points.loc[ringed], pixels.loc[ringed].to_numpy(), size, **look)
     # words far to the right and high up have the first choice of places
     merit = pixels["x"] / area.width - 0.5 * pixels["y"] / area.height
-    best = merit[points["_found"] & ~points["_text"].isin(list(words))].nlargest(4 * labels).index
-    ringed = points.index[points["_text"].isin(list(words))]
-    best = ringed.append(best)
+    best = merit[points["_found"] & ~is_ringed].nlargest(4 * labels).index
     ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
-    size = float(area.width), float(area.height)
-    radius = np.where(np.arange(len(best)) < len(ringed), 6.0, 2.5)
-    placed = chart.place_labels(ranked, places, size, radius=radius, obstacles=pixels.to_numpy())
-    named = placed[placed.index.isin(ringed)]
-    placed = placed.drop(named.index).head(labels)
-    layers = [circles, chart.label_marks(placed, color="#222222").encode(**axes)]
-    if len(ringed):
-        if len(named) < len(ringed):  # there is no free place
-            named = chart.place_labels(points.loc[ringed], pixels.loc[ringed].to_numpy(), size, radius=6.0, always=True)
+    obstacles = np.concatenate([pixels.to_numpy(), *_points_of_labels(named, pixels)])
+    placed = chart.place_labels(ranked, places, size, radius=2.5, obstacles=obstacles)
+    layers = [circles, chart.label_marks(placed.head(labels), color="#222222").encode(**axes)]
+    if len(named):
         ring = alt.Chart(records(named)).mark_point(size=150, strokeWidth=2, color=COLORS[1], opacity=1)
-        name = chart.label_marks(named, size=13.0, color=COLORS[1], fontWeight="bold")
-        layers += [ring.encode(**axes), name.encode(**axes)]
+        names = chart.label_marks(named, size=_RINGED_SIZE, color=COLORS[1], fontWeight="bold")
+        layers += [ring.encode(**axes), names.encode(**axes)]
     return alt.layer(*layers, width=area.width, height=area.height, title=panel or alt.Undefined)
+
+
+def _points_of_labels(named: pd.DataFrame, pixels: pd.DataFrame) -> list[NDArray[np.float64]]:
+    """Points (n, 2) within each of some labels, which no other label may cover."""
+    made = []
+    for place, row in zip(pixels.loc[named.index].to_numpy(), named.to_dict("records")):
+        width = 1.1 * chart.text_width(row["_text"], _RINGED_SIZE)
+        left = place[0] + row["_dx"] - width * {"left": 0.0, "center": 0.5, "right": 1.0}[row["_align"]]
+        x, y = np.meshgrid(np.arange(left, left + width, 4.0), place[1] + row["_dy"] + np.array([-6.0, 0.0, 6.0]))
+        made.append(np.stack([x.ravel(), y.ravel()], axis=1))
+    return made
 
 
 class Explained(Protocol):
