@@ -158,7 +158,7 @@ def given_box(tokens: Tokens, column: str) -> list[str]:
         "Compares like with like: texts of the same period, or about the same topic. Topics are found in the text "
         "if it has no such column. All words are tested anew, which may take minutes."
     )
-    shown = {"placeholder": "All texts together", "help": help, "width": WORD_BOX_WIDTH}
+    shown: dict[str, Any] = {"placeholder": "All texts together", "help": help, "width": WORD_BOX_WIDTH}
     chosen = st.multiselect("Compare within", names, key="given", bind="query-params", **shown)
     return list(map(str, chosen))
 

@@ -15,7 +15,7 @@ from laplex.explorer.loading import Answer, code_of_call
 from laplex.explorer.showing import Column
 from laplex.explorer.views.explained import Taken, show_details, show_sentences
 from laplex.reports import choosing, describing
-from laplex.reports.finding import JOINT, Finding, finding
+from laplex.reports.finding import JOINT, Finding, Side, finding
 from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
 
@@ -154,7 +154,8 @@ class ComparisonPage:
         """What the difference of a word is made of, which takes part of a second and so is drawn last."""
         self.show_path(found.word)
         show_details(Taken(self.fitted, self.shared, self.where), found)
-        if st.button(f"All about “{showing.escape_markdown(found.word)}”", key="_to_word", type="tertiary"):
+        label, icon = f"All about “{showing.escape_markdown(found.word)}”", ":material/arrow_forward:"
+        if st.button(label, key="_to_word", type="tertiary", icon=icon):
             address.go_to_word(found.word, self.language)
 
     def show_path(self, word: str) -> None:
@@ -198,9 +199,10 @@ class ComparisonPage:
     def _draw_chart(self, frame: pd.DataFrame, word: str, by_frequency: bool) -> None:
         shown = frame[(frame.index < MOST_DOTS) | (frame["word"] == word)].drop(columns=TEXTS, errors="ignore")
         by: Any = "uses" if by_frequency else "evidence"
-        size = {"width": CHART_WIDTH, "height": CHART_HEIGHT}
+        size: dict[str, Any] = {"width": CHART_WIDTH, "height": CHART_HEIGHT}
         chart = plots.volcano(shown, by=by, words=[word], labels=LABELS, **size)
-        showing.chart(chart, "Every word by the size of its difference", key="volcano", pick=choose_word)
+        # with a key for each word, since a second click on the same dot would not be told
+        showing.chart(chart, "Every word by the size of its difference", key=f"evidence_{word}", pick=choose_word)
         if len(shown) < len(frame):
             st.caption(f"The first {len(shown):,} of {len(frame):,} words, in the order of the table.")
 
@@ -257,12 +259,20 @@ class ComparisonPage:
             showing.claim(word, name)
             for row in frame[frame["word"] == word].to_dict("records"):
                 showing.explain(describing.describe_finding(self.question, row))
-            if st.button(f"All about “{showing.escape_markdown(word)}”", key="_to_word", type="tertiary"):
-                address.go_to_word(word, self.language)
+            details = st.empty()
         with table:
             columns = columns_of_distances(frame, value, against)
             self._draw_table(frame, columns, word, [False] * len(frame))
             showing.download(frame, f"{self.question} {self.column}", code, key=self.question)
+        with details.container():
+            self._show_panel(self._untested(word, value, against))
+
+    def _untested(self, word: str, value: str, against: str) -> Finding:
+        """A word of two sides that were not tested, for the panel of what its difference is made of."""
+        sides = tuple(Side(name, (), 0, 0) for name in (value, against))
+        numbers = dict.fromkeys(("estimate", "lower", "upper", "p", "p_adjusted", "interval"), float("nan"))
+        counts: dict[str, Any] = {"permutations": 0, "holds": False, "unit": None, **numbers}
+        return Finding(word, self.column, self.question, value, against, sides=sides, **counts)
 
 
 def choose_word(word: str) -> None:
@@ -292,7 +302,8 @@ def columns_of_findings(frame: pd.DataFrame, first: Finding) -> list[Column]:
     if (first.value, first.against) == JOINT:
         return [*columns, unadjusted, _counts("uses", frame["uses"] + frame["uses_against"])]
     for side, end in zip(first.sides, ("", "_against")):
-        columns.append(Column("words", f"with, {side.name}", *[frame[f"context{end}"].tolist()] * 2, ascending=True))
+        texts = frame[f"context{end}"].tolist()
+        columns.append(Column("words", f"with, {side.name}", texts, texts, ascending=True))
     columns.append(unadjusted)
     for name, help in (("uses", "How often the word is used"), ("units", "How many units use it")):
         for side, end in zip(first.sides, ("", "_against")):

@@ -71,10 +71,10 @@ class Taken:
     def sides(self, found: Finding, explanation: Any) -> list[dict[str, Any]]:
         """Words and passages of each side, in the order of the finding."""
         names = tuple(side.name for side in found.sides)
-        if set(explanation.values) == set(names):  # the halves of a line, which may come in either order
-            sides = panel(explanation, explanation.values, self.ignored)
-            return sorted(sides, key=lambda side: names.index(side["name"]))
-        return panel(explanation, names, self.ignored)
+        if found.question != "drift":
+            return panel(explanation, names, self.ignored)
+        sides = panel(explanation, explanation.values, self.ignored)  # the halves of the line, in either order
+        return sorted(sides, key=lambda side: names.index(side["name"]) if side["name"] in names else 0)
 
 
 def show_sentences(found: Finding) -> None:
