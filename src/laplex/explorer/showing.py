@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -43,31 +42,6 @@ _DARK_COLORS = {
     "#dceaf4": "#22303c",
     "#f8e6d8": "#382c23",
 }
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table of words: its kind ("number", "words" or "interval"), its name, and a text for each row.
-
-    Rows are sorted by `values`, from the largest at first unless the column is `ascending`. An interval is drawn from
-    `ends`, its lower end, its middle and its upper end.
-    """
-
-    kind: str
-    label: str
-    texts: list[str]
-    values: list[Any]
-    help: str = ""
-    ascending: bool = False
-    ends: list[tuple[float, float, float]] = field(default_factory=list)
-
-    def at(self, rows: Sequence[int]) -> Column:
-        """The column at some rows."""
-        parts: dict[str, Any] = {
-            name: [part[row] for row in rows] if part else []
-            for name, part in (("texts", self.texts), ("values", self.values), ("ends", self.ends))
-        }
-        return replace(self, **parts)
 
 
 def heading(title: str, lead: str) -> None:
@@ -230,45 +204,11 @@ def grid(
             pick(str(picked["word"]), int(picked["list"]))
 
     data = {"groups": [{"title": title, "lists": lists} for title, lists in groups.items()]}
-    answer: Any = _component("grid")(data=data, key=key, on_picked_change=on_click)
+    answer: Any = component("grid")(data=data, key=key, on_picked_change=on_click)
     return str(answer.picked["word"]) if answer.picked is not None else None
 
 
-def rows(
-    words: Sequence[str],
-    columns: Sequence[Column],
-    *,
-    label: str,
-    key: str,
-    chosen: str | None,
-    faint: Sequence[bool],
-    pick: Callable[[str], None],
-    height: int = 430,
-) -> None:
-    """A table with a row for each word, of which one is chosen by a click anywhere in it, or by the keyboard.
-
-    `label` says to a screen reader what the table is. Rows that are `faint` do not hold. `pick` is called with the word
-    of the row, before the page is drawn anew.
-    """
-
-    def on_click() -> None:
-        if (word := st.session_state[key].picked) is not None:
-            pick(str(word))
-
-    whole = [Column("word", "word", list(words), list(words), "Sort by the alphabet", ascending=True), *columns]
-    most = max((ends[2] for column in columns for ends in column.ends), default=1.0)
-    data = {
-        "label": label,
-        "words": list(words),
-        "columns": [vars(column) | {"most": most} for column in whole],
-        "faint": list(map(bool, faint)),
-        "height": height,
-        "chosen": words.index(chosen) if chosen in words else None,
-    }
-    _component("rows")(data=data, key=key, on_picked_change=on_click)
-
-
-def _component(name: str) -> Any:
+def component(name: str) -> Any:
     """A component whose script and style are files of this folder."""
     script, style = (_file(f"{name}.{ending}") for ending in ("js", "css"))
     html = f'<div class="{name}"></div>'

@@ -12,10 +12,10 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.loading import Answer, code_of_call
-from laplex.explorer.showing import Column
+from laplex.explorer.tables import TableColumn, columns_of_distances, columns_of_findings, show_rows
 from laplex.explorer.views.explained import Taken, show_details, show_sentences
 from laplex.reports import choosing, describing
-from laplex.reports.finding import JOINT, Finding, Side, finding
+from laplex.reports.finding import Finding, Side, finding
 from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
 
@@ -206,11 +206,11 @@ class ComparisonPage:
         if len(shown) < len(frame):
             st.caption(f"The first {len(shown):,} of {len(frame):,} words, in the order of the table.")
 
-    def _draw_table(self, frame: pd.DataFrame, columns: list[Column], word: str, faint: list[bool]) -> None:
+    def _draw_table(self, frame: pd.DataFrame, columns: list[TableColumn], word: str, faint: list[bool]) -> None:
         words = frame["word"].astype(str).tolist()
         place = words.index(word) if word in words else 0
         shown = list(range(min(TABLE_ROWS, len(words)))) + ([place] if place >= TABLE_ROWS else [])
-        showing.rows(
+        show_rows(
             [words[row] for row in shown],
             [column.at(shown) for column in columns],
             label=f"Words of the comparison, {len(shown):,} of {len(words):,}",
@@ -278,45 +278,3 @@ class ComparisonPage:
 def choose_word(word: str) -> None:
     """Open the panel of a word."""
     st.session_state[CHOSEN] = word
-
-
-def columns_of_findings(frame: pd.DataFrame, first: Finding) -> list[Column]:
-    """The findings of one comparison as they are shown: the difference, p, and what is used with the word."""
-    ends = list(zip(frame["lower"], frame["estimate"], frame["upper"]))
-    p = [describing.describe_p(*row) for row in zip(frame["p"], frame["permutations"])]
-    help = "By how much the log odds of the word in a context typically differ; the line is the interval"
-    columns = [
-        Column(
-            "interval", "difference", [f"{size:.2f}" for _, size, _ in ends], [low for low, *_ in ends], help, ends=ends
-        ),
-        Column(
-            "number",
-            "adjusted p",
-            [f"{p:.2g}" for p in frame["p_adjusted"]],
-            frame["p_adjusted"].tolist(),
-            "Adjusted for all words that were tested",
-            ascending=True,
-        ),
-    ]
-    unadjusted = Column("number", "p", p, frame["p"].tolist(), "Unadjusted", ascending=True)
-    if (first.value, first.against) == JOINT:
-        return [*columns, unadjusted, _counts("uses", frame["uses"] + frame["uses_against"])]
-    for side, end in zip(first.sides, ("", "_against")):
-        texts = frame[f"context{end}"].tolist()
-        columns.append(Column("words", f"with, {side.name}", texts, texts, ascending=True))
-    columns.append(unadjusted)
-    for name, help in (("uses", "How often the word is used"), ("units", "How many units use it")):
-        for side, end in zip(first.sides, ("", "_against")):
-            columns.append(_counts(f"{name}, {side.name}", frame[f"{name}{end}"], help))
-    return columns
-
-
-def columns_of_distances(frame: pd.DataFrame, value: str, against: str) -> list[Column]:
-    """Bare distances as they are shown."""
-    distances = frame["distance"].tolist()
-    columns = [Column("number", "distance", [f"{one:.3f}" for one in distances], distances)]
-    return [*columns, _counts(f"uses, {value}", frame["uses"]), _counts(f"uses, {against}", frame["uses_against"])]
-
-
-def _counts(label: str, counts: pd.Series, help: str = "") -> Column:
-    return Column("number", label, [f"{count:,}" for count in counts], counts.tolist(), help)
