@@ -11,7 +11,7 @@ from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.views import change, comparison, dimensions, map, overview, word
-from laplex.reports import choosing, describing
+from laplex.reports import choosing
 
 STYLE, ICON = (Path(__file__).with_name(name) for name in ("style.css", "icon.svg"))
 
@@ -41,11 +41,7 @@ def has_page(fitted: Embeddings, name: str) -> bool:
 def main() -> None:
     """Run the page that the address names. It shows the message of an error instead of failing."""
     fitted = loading.model()
-    st.set_page_config(
-        page_title=f"{describing.corpus_title(fitted, loading.folder().stem)} · laplex",
-        page_icon=str(ICON),
-        layout="wide",
-    )
+    st.set_page_config(page_title=f"{loading.folder().stem} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
     pages = {
         name: st.Page(show, title=name.capitalize(), url_path=name, default=name == "overview")

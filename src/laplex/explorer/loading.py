@@ -110,13 +110,13 @@ def bare_distances(
     return frame
 
 
-@st.cache_resource(show_spinner=False, max_entries=30, hash_funcs=_BY_FOLDER)
+@st.cache_resource(show_spinner="Reading the passages with the word …", max_entries=60, hash_funcs=_BY_FOLDER)
 def explain(fitted: Embeddings, word: str, column: str, shared: dict[str, Any], options: dict[str, Any]) -> Any:
     """What the difference of a word is made of."""
     return fitted.inference(quiet=True, **shared).explain(word, column, **options)
 
 
-@st.cache_data(show_spinner=False, max_entries=30, hash_funcs=_BY_FOLDER)
+@st.cache_data(show_spinner="Reading the text for its path …", max_entries=60, hash_funcs=_BY_FOLDER)
 def effect(fitted: Embeddings, word: str, along: str, shared: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
     """Where the use of a word stands at each value of an ordered column, with intervals."""
     frame: pd.DataFrame = fitted.inference(quiet=True, **shared).effect(word, along, **options)

@@ -90,9 +90,8 @@ def show_details(taken: Taken, found: Finding) -> None:
         showing.explain("A joint test has no two sides: compare in pairs to see what the difference is made of.")
         return
     try:
-        with st.spinner("Reading the passages with the word …", show_time=True):
-            explanation = taken.apart(found)
-            chart = taken.drawing(explanation, CHART_WORDS, CHART_WIDTH)
+        explanation = taken.apart(found)
+        chart = taken.drawing(explanation, CHART_WORDS, CHART_WIDTH)
     except InputError as error:
         st.caption(showing.escape_markdown(f"What it is made of cannot be shown: {error}."))
         return

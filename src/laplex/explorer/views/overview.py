@@ -74,9 +74,8 @@ def _show_details(fitted: Embeddings, found: Finding, language: str | None) -> N
     """The context words of both sides as a chart, and a passage of each; nothing if the text is not at hand."""
     taken = Taken(fitted, {"language": language})
     try:
-        with st.spinner("Reading the passages …"):
-            explanation = taken.apart(found, passages=1)
-            chart = taken.drawing(explanation, CHART_WORDS, CHART_WIDTH)
+        explanation = taken.apart(found, passages=1)
+        chart = taken.drawing(explanation, CHART_WORDS, CHART_WIDTH)
     except InputError:
         return
     text, drawing = st.columns([6, 5], gap="large")
