@@ -168,7 +168,7 @@ def test_a_dot_opens_its_panel_also_after_a_row_was_chosen(visit):
 
 def test_a_word_is_found_and_leads_to_its_page(visit, fitted):
     page = visit("contrast")
-    choose(page, "Look into", "budget")
+    choose(page, "Find a word", "budget")
     wait_for_panel(page, "budget")
     page.get_by_text("All about “budget”").click()
     page.get_by_text("Words used like “budget”").wait_for(timeout=30_000)

@@ -180,7 +180,7 @@ def unit_box(fitted: Embeddings, tokens: Tokens, column: str) -> str | None:
 def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], key: str) -> str | None:
     """A word that is looked into, if one is chosen; raises UnknownWordError for one that is not in the vocabulary."""
     word = st.selectbox(
-        "Look into",
+        "Find a word",
         list(words),
         None,
         key=key,
@@ -188,7 +188,7 @@ def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], 
         width=WORD_BOX_WIDTH,
         accept_new_options=True,
         filter_mode="prefix",
-        placeholder="Click a row, or type a word",
+        placeholder="Type, or click a dot or a row",
     )
     if not word:
         return None
