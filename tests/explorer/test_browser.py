@@ -90,57 +90,130 @@ def test_an_unknown_word_is_answered_by_those_that_are_written_like_it(visit):
     page.get_by_text("Words used like “army”").wait_for()
 
 
+def words_of_table(page):
+    """The words of the table of a comparison, in their order."""
+    page.locator(".rows tbody .choose").first.wait_for(timeout=30_000)
+    return page.locator(".rows tbody .choose").all_inner_texts()
+
+
+def wait_for_panel(page, word):
+    """Wait until the panel is about a word, with its passages; then the address has the word."""
+    page.get_by_role("heading", name=f"“{word}”").wait_for(timeout=30_000)
+    page.locator(".st-key-panel .passage mark").get_by_text(word, exact=True).first.wait_for(timeout=60_000)
+    settle(page)
+    assert parse_qs(urlsplit(page.url).query)["explained"] == [word]
+    assert page.locator(".rows [aria-pressed=true]").all_inner_texts() == [word]
+    ringed = page.locator(".st-key-evidence svg text[font-weight=bold]").all_text_contents()
+    assert word in ringed
+
+
 def test_a_switch_shows_function_words_too(visit, fitted):
     page = visit("contrast")
-    before = frame_of(page.get_by_test_id("stDataFrame").first).shape[0]
-    assert before == len(fitted.inference(quiet=True).contrast("party"))
+    assert words_of_table(page) == fitted.inference(quiet=True).contrast("party")["word"].tolist()
+    page.get_by_role("button", name="More").click()
     page.get_by_test_id("stCheckbox").get_by_text("Function words too").click()
-    page.wait_for_function(
-        "(before) => document.querySelector('[data-testid=stDataFrame] table').ariaRowCount != before", arg=before + 1
-    )
-    whole = len(fitted.inference(quiet=True, exclude=()).contrast("party"))
-    assert before < frame_of(page.get_by_test_id("stDataFrame").first).shape[0] == whole
+    page.locator(".rows tbody .choose").get_by_text("the", exact=True).wait_for(timeout=30_000)
+    settle(page)
+    assert words_of_table(page) == fitted.inference(quiet=True, exclude=()).contrast("party")["word"].tolist()
     assert parse_qs(urlsplit(page.url).query)["function_words"] == ["true"]
 
 
-def frame_of(element):
-    """The table as a screen reader is told of it: its number of rows is that of the frame."""
-    rows = int(element.locator("table").first.get_attribute("aria-rowcount")) - 1
-    return pd.DataFrame(index=range(rows))
+@pytest.mark.parametrize("path", ["contrast", "change"])
+def test_a_click_anywhere_in_a_row_opens_its_panel(visit, path):
+    page = visit(path)
+    first, second, third = words_of_table(page)[:3]
+    row = page.locator(".rows tbody tr")
+    row.nth(1).locator(".bar").click()
+    wait_for_panel(page, second)
+    row.nth(2).locator("td").nth(3).click()
+    wait_for_panel(page, third)
+    row.nth(0).locator(".choose").click()
+    wait_for_panel(page, first)
+    if path == "change":
+        page.get_by_text("Where its use stands at each year").wait_for()
+        page.locator(".st-key-panel svg .mark-area path").first.wait_for()
 
 
-def click_first_row(page):
-    table = page.get_by_test_id("stDataFrame").first
-    table.scroll_into_view_if_needed()
-    box = table.bounding_box()
-    page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)
-
-
-def test_a_row_of_the_contrast_is_explained_and_leads_to_the_word(visit, fitted):
+def test_a_row_is_chosen_and_sorted_by_the_keyboard(visit, fitted):
     page = visit("contrast")
-    first = fitted.inference(quiet=True).contrast("party")["word"].iloc[0]
-    click_first_row(page)
-    page.get_by_text(f"“{first}”, D against R").wait_for(timeout=30_000)
-    page.locator(".passage mark").get_by_text(first, exact=True).first.wait_for(timeout=60_000)
-    settle(page)
-    assert parse_qs(urlsplit(page.url).query)["explained"] == [first]
-    page.get_by_text(f"All about “{first}”").click()
-    page.get_by_text(f"Words used like “{first}”").wait_for(timeout=30_000)
+    words = words_of_table(page)
+    page.locator(".rows tbody .choose").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "End", "Home", "ArrowDown"):
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    wait_for_panel(page, words[1])
+    page.locator(".rows thead button").first.focus()
+    page.keyboard.press("Enter")
+    by_name = words_of_table(page)
+    assert by_name != words
+    assert sorted(by_name) == sorted(words)
+    assert page.locator(".rows th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert page.locator(".rows th[aria-sort]").get_attribute("aria-sort") == "descending"
+    assert words_of_table(page) == by_name[::-1]
+    page.locator(".rows thead button").get_by_text("adjusted p").click()
+    frame = fitted.inference(quiet=True).contrast("party")
+    assert words_of_table(page)[0] in set(frame["word"][frame["p_adjusted"] == frame["p_adjusted"].min()])
 
 
-def test_a_dot_of_the_contrast_is_explained(visit):
+def test_a_dot_opens_its_panel_also_after_a_row_was_chosen(visit):
     page = visit("contrast")
-    page.locator("svg .mark-symbol.role-mark path").last.click()
-    page.get_by_text(", D against R").wait_for(timeout=30_000)
+    first, second = words_of_table(page)[:2]
+    dot = page.locator(f'.st-key-evidence svg .mark-symbol.role-mark path[aria-label*="Word: {second}"]').first
+    dot.click(force=True)
+    wait_for_panel(page, second)
+    page.locator(".rows tbody tr").nth(0).click()
+    wait_for_panel(page, first)
+    dot.click(force=True)
+    wait_for_panel(page, second)
+
+
+def test_a_word_is_found_and_leads_to_its_page(visit, fitted):
+    page = visit("contrast")
+    choose(page, "Find a word", "budget")
+    wait_for_panel(page, "budget")
+    page.get_by_text("All about “budget”").click()
+    page.get_by_text("Words used like “budget”").wait_for(timeout=30_000)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_panel_is_beside_the_chart_or_on_a_phone_below_it(visit, width):
+    page = visit("contrast", width=width)
+    page.locator(".st-key-panel .passage").first.wait_for(timeout=60_000)
     settle(page)
-    assert "explained" in parse_qs(urlsplit(page.url).query)
+    chart, panel, table = (page.locator(f".st-key-{name}").bounding_box() for name in ("evidence", "panel", "rows"))
+    if width == 1400:
+        assert panel["x"] > chart["x"] + chart["width"]
+        assert panel["y"] < chart["y"] + 20 < 500  # without scrolling
+        assert table["y"] - (chart["y"] + chart["height"]) < 60
+    else:
+        assert chart["y"] < panel["y"] < table["y"]
+        assert panel["width"] > 300
+
+
+def test_a_finding_of_the_overview_is_opened(visit):
+    page = visit("")
+    finding = page.locator("[class*=st-key-_finding] button").first
+    word = finding.inner_text().partition("“")[2].partition("”")[0]
+    finding.click()
+    wait_for_panel(page, word)
+    page.go_back()
+    page.locator("[class*=st-key-_finding] button").first.wait_for(timeout=30_000)
+
+
+def test_what_was_chosen_is_restored_by_the_address(visit):
+    page = visit("contrast?explained=budget&given=year&height=Frequency")
+    wait_for_panel(page, "budget")
+    page.locator("svg").get_by_text("Occurrences, where it is rarer").wait_for()
+    assert page.get_by_test_id("stMultiSelect").get_by_text("year").count() == 1
 
 
 @pytest.mark.parametrize("path", ["contrast?language=it&min_count=1", "dimensions?language=it&plus=waro&minus=taxo"])
 def test_links_to_a_word_keep_its_language(visit, bilingual_explorer, bilingual, path):
     page = visit(path, of=bilingual_explorer)
     if path.startswith("contrast"):
-        click_first_row(page)
+        page.locator(".rows tbody tr").nth(1).click()
+        settle(page)
         page.get_by_text("All about").click()
     else:
         page.locator(".list .word").first.click()
@@ -173,7 +246,7 @@ MARKUP = f"words={quote(SCRIPT)}&words={quote(IMAGE)}"
 
 
 @pytest.mark.parametrize(
-    "path", ["contrast?bare=true&min_count=1", f"dimensions?{MARKUP}", "change?moved=" + quote(IMAGE)]
+    "path", ["contrast?bare=true&min_count=1", f"dimensions?{MARKUP}", "change?explained=" + quote(IMAGE)]
 )
 def test_markup_on_a_page_is_never_run(visit, path):
     page = visit(path)

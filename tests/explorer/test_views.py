@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -15,8 +17,13 @@ from laplex.explorer.app import PAGES, has_page
 from laplex.explorer.loading import CodeName, code_of_call
 from laplex.explorer.showing import csv, dark_colors, escape_markdown
 from laplex.explorer.views.word import count_frame
+from laplex.inference.inference import Asked
 from laplex.questions.similarity import translate
+from laplex.reports import choosing
+from laplex.reports.describing import corpus_title
+from laplex.reports.finding import panel
 from laplex.reports.findings import sentence
+from laplex.reports.highlights import highlights
 from laplex.text.slices import Slices
 
 WORDS = ["tax", "war", "school", "army", "money", "child", "health", "debt", "navy", "nurse", "treaty", "wage"]
@@ -191,6 +198,12 @@ def test_a_map_that_is_stopped_can_be_made_later(tmp_path, monkeypatch):
     assert [section.value for section in app.subheader] == ["Click a word"]
 
 
+def rows(app):
+    """The table of words of a page: what it sends to the browser, by the names of its columns."""
+    (sent,) = [json.loads(table.proto.json) for table in app.get("bidi_component") if '"faint"' in table.proto.json]
+    return sent | {column["label"]: column["values"] for column in sent["columns"]}
+
+
 def html(app):
     """All HTML of a page."""
     return "".join(element.proto.body for element in app.get("html"))
@@ -211,23 +224,114 @@ def without_text(saved, tmp_path):
 def test_findings_are_there_also_without_the_text(without_text, fitted, monkeypatch, view, question, column):
     app = look(without_text, view, monkeypatch)
     expected = getattr(fitted.inference(quiet=True), question)(column)
-    shown = app.dataframe[0].value
-    assert shown["word"].tolist() == expected["word"].tolist()
-    assert shown["estimate"].tolist() == pytest.approx(expected["estimate"].tolist())
-    assert shown["holds"].tolist() == expected["holds"].tolist()
-    assert any(escape_markdown(sentence(expected.attrs["summary"])) in text.value for text in app.markdown)
+    shown = rows(app)
+    assert shown["word"] == expected["word"].tolist()
+    ends = next(column["ends"] for column in shown["columns"] if column["label"] == "difference")
+    assert ends == [pytest.approx(ends) for ends in zip(expected["lower"], expected["estimate"], expected["upper"])]
+    assert shown["adjusted p"] == pytest.approx(expected["p_adjusted"].tolist())
+    assert shown["faint"] == (~expected["holds"]).tolist()
+    assert escape(sentence(expected.attrs["summary"])) in html(app)
 
 
 def test_a_planted_difference_comes_first_and_is_explained_by_both_sides(saved, fitted, monkeypatch):
     app = look(saved, "contrast", monkeypatch, explained="health")
-    first = app.dataframe[0].value.iloc[0]
-    assert (first["word"], first["holds"]) == ("health", True)
-    assert "the" not in set(app.dataframe[0].value["word"])
+    assert (rows(app)["word"][0], rows(app)["faint"][0]) == ("health", False)
+    assert "the" not in rows(app)["word"]
     found = fitted.inference(quiet=True).explain("health", "party", passages=3)
     for row in found.passages.itertuples():
         assert escape(f"{row.before}") in html(app)
     assert html(app).count("<mark>health</mark>") == 6
-    assert "holds." in html(app)
+    for side in panel(found, found.values, fitted.inference().excluded()):
+        assert {row["word"] for row in side["neighbors"][:3]} <= set(neighbors(app))
+    assert "it holds." in html(app)
+
+
+def neighbors(app):
+    """The words of all lists of words of a page."""
+    sent = [json.loads(shown.proto.json) for shown in app.get("bidi_component")]
+    lists = [one for shown in sent if "groups" in shown for group in shown["groups"] for one in group["lists"]]
+    return [item["word"] for one in lists for item in one["items"]]
+
+
+def test_chart_table_and_panel_show_the_same_words(saved, fitted, monkeypatch):
+    """The panel is that of the first word until another is chosen, and the chart rings it."""
+    app = look(saved, "contrast", monkeypatch)
+    expected = fitted.inference(quiet=True).contrast("party")
+    first = expected["word"].iloc[0]
+    evidence = next(chart.proto for chart in app.get("vega_lite_chart") if "picked" in chart.proto.spec)
+    drawn = [pa.ipc.open_stream(part.data.data).read_pandas() for part in evidence.datasets]
+    assert {word for part in drawn if "word" in part for word in part["word"]} == set(expected["word"])
+    assert rows(app)["word"] == expected["word"].tolist()
+    assert any(part.get("_text", pd.Series()).tolist() == [first] for part in drawn)  # the ring
+    assert rows(app)["words"][rows(app)["chosen"]] == first
+    assert f"“{first}” <span>differs by party" in html(app)
+
+
+def test_groups_are_compared_within_the_values_of_other_columns(saved, fitted, monkeypatch):
+    app = look(saved, "contrast", monkeypatch, given="year")
+    expected = fitted.inference(quiet=True).contrast("party", given=["year"])
+    assert rows(app)["word"] == expected["word"].tolist()
+    assert rows(app)["adjusted p"] == pytest.approx(expected["p_adjusted"].tolist())
+    assert app.multiselect(key="given").value == ["year"]
+    assert set(app.multiselect(key="given").options) == {"year", "topic"}
+
+
+def test_the_overview_begins_with_findings_that_lead_to_their_page(saved, fitted, monkeypatch):
+    visited = []
+    monkeypatch.setattr(address.st, "switch_page", lambda page, query_params: visited.append((page, query_params)))
+    app = look(saved, "overview", monkeypatch, {"_pages": {"contrast": "contrast", "change": "change"}})
+    findings = highlights(choosing.inference(fitted)).findings
+    assert findings
+    for number, found in enumerate(findings):
+        label = app.button(key=f"_finding_{number}").label.replace("\\", "")
+        assert label == f"**“{found.word}”** {found.claim}"
+        assert escape(found.evidence) in html(app)
+        for side in panel(found.explain(choosing.inference(fitted)), found.values):
+            assert escape(side["passages"][0]["before"]) in html(app)
+    app.button(key="_finding_0").click().run()
+    box = {"contrast": "column", "drift": "along"}[findings[0].question]
+    assert visited == [(findings[0].question, {box: findings[0].column, "explained": findings[0].word})]
+
+
+def test_the_overview_has_its_findings_without_the_text(without_text, fitted, monkeypatch):
+    app = look(without_text, "overview", monkeypatch)
+    found = highlights(choosing.inference(fitted)).findings[0]
+    assert found.word in app.button(key="_finding_0").label
+    assert "<mark>" not in html(app)
+
+
+def test_the_overview_says_why_nothing_holds(saved, tmp_path, monkeypatch):
+    model = lx.load(saved)
+    asked = model.inference(quiet=True)
+    for column in ("party", "year"):
+        question = Asked(asked.question(column), column)
+        found = asked._kept(question)
+        found.frame["p"] = 0.9
+        asked._keep(question, found)
+    model.save(tmp_path / "m.laplex")
+    app = look(tmp_path / "m.laplex", "overview", monkeypatch)
+    assert [title.value for title in app.subheader][:2] == ["Party\\: nothing holds", "Year\\: nothing holds"]
+    assert any("What would help" in text.value for text in app.markdown)
+    assert app.button(key="_nearest_party_0").label
+
+
+@pytest.mark.parametrize(
+    ("sources", "title"),
+    [
+        (["/data/senate-press.parquet"], "senate-press"),
+        (["C:\\data\\talks.tsv.gz"], "talks"),
+        (["https://example.org/press/*.csv"], "press"),
+        (["the State of the Union addresses"], "The State of the Union addresses"),
+        (["a pandas frame"], "folder"),
+        (["12 files"], "folder"),
+        (["one.csv", "two.csv"], "folder"),
+        ([], "folder"),
+    ],
+)
+def test_a_corpus_is_called_by_its_source(sources, title):
+    model = random_model((), ((),))
+    model.settings["tokens"] = {"sources": sources}
+    assert corpus_title(model, "folder") == title
 
 
 def test_without_the_text_the_panel_says_what_is_missing(without_text, monkeypatch):
@@ -242,18 +346,17 @@ def test_without_the_text_the_panel_says_what_is_missing(without_text, monkeypat
 def test_function_words_are_shown_if_they_are_asked_for(saved, fitted, monkeypatch):
     app = look(saved, "contrast", monkeypatch, function_words="true")
     expected = fitted.inference(quiet=True, exclude=()).contrast("party")
-    assert app.dataframe[0].value["word"].tolist() == expected["word"].tolist()
-    assert {"the", "of"} <= set(app.dataframe[0].value["word"])
+    assert rows(app)["word"] == expected["word"].tolist()
+    assert {"the", "of"} <= set(rows(app)["word"])
 
 
 def test_bare_distances_are_named_so(saved, fitted, monkeypatch):
     app = look(saved, "contrast", monkeypatch, bare="true", min_count="2")
     assert any("Bare distances" in warning.value for warning in app.warning)
-    shown = app.dataframe[0].value
     expected = fitted.contrast("party", test=False)
     expected = expected[~expected["word"].isin(fitted.inference().excluded())]
-    assert shown["word"].tolist() == expected["word"].tolist()
-    assert shown["distance"].tolist() == pytest.approx(expected["distance"].tolist())
+    assert rows(app)["word"] == expected["word"].tolist()
+    assert rows(app)["distance"] == pytest.approx(expected["distance"].tolist())
 
 
 def test_a_model_whose_findings_are_not_kept_offers_to_test(saved, fitted, tmp_path, monkeypatch):
@@ -261,10 +364,10 @@ def test_a_model_whose_findings_are_not_kept_offers_to_test(saved, fitted, tmp_p
     model.tests.clear()
     model.save(tmp_path / "m.laplex")
     app = look(tmp_path / "m.laplex", "contrast", monkeypatch)
-    assert "distance" in app.dataframe[0].value
+    assert "distance" in rows(app)
     app = app.toggle(key="test").set_value(True).run()
     expected = fitted.inference(quiet=True).contrast("party")
-    assert app.dataframe[0].value["word"].tolist() == expected["word"].tolist()
+    assert rows(app)["word"] == expected["word"].tolist()
 
 
 @pytest.mark.parametrize(("kind", "view"), [("groups", "contrast"), ("time", "change")])
@@ -273,7 +376,7 @@ def test_vectors_without_tests_have_bare_distances(kind, view, tmp_path, monkeyp
     app = look(tmp_path / "m.laplex", view, monkeypatch)
     assert any("Not tested" in info.value for info in app.info)
     assert any("Bare distances" in warning.value for warning in app.warning)
-    assert "distance" in app.dataframe[0].value
+    assert "distance" in rows(app)
 
 
 @pytest.mark.parametrize(
@@ -289,11 +392,11 @@ def test_vectors_without_tests_have_bare_distances(kind, view, tmp_path, monkeyp
 def test_the_python_that_is_shown_gives_the_table(saved, monkeypatch, view, query):
     app = look(saved, view, monkeypatch, **query)
     defined = {}
-    exec(app.code[0].value, defined)
-    shown = app.dataframe[0].value
-    measured = "distance" if "bare" in query else "estimate"
-    assert defined["frame"]["word"].tolist() == shown["word"].tolist()
-    assert defined["frame"][measured].to_list() == pytest.approx(shown[measured].to_list())
+    question = "drift" if view == "change" else "contrast"
+    exec(next(block.value for block in app.code if f".{question}(" in block.value), defined)
+    measured, label = ("distance", "distance") if "bare" in query else ("p_adjusted", "adjusted p")
+    assert defined["frame"]["word"].tolist() == rows(app)["word"]
+    assert defined["frame"][measured].to_list() == pytest.approx(rows(app)[label])
 
 
 @pytest.mark.parametrize("view", PAGES)

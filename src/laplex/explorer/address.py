@@ -18,6 +18,7 @@ from laplex.explorer import loading, showing
 from laplex.plots.chart import title_of
 from laplex.reports import choosing
 from laplex.text.tokens import Tokens
+from laplex.text.topics import TOPIC
 from laplex.text.vocabulary import Vocabulary
 
 OFFERED_WORDS = 20_000
@@ -46,9 +47,14 @@ def remember_pages(pages: dict[str, Any]) -> None:
 
 def go_to_word(word: str, language: str | None) -> None:
     """Switch to the page of a word in its language; both are then in the address."""
+    go_to("word", language, {"word": word})
+
+
+def go_to(page: str, language: str | None, choices: dict[str, str]) -> None:
+    """Switch to a page with these choices in its address, in this language."""
     # Streamlit refuses a new value of the language in the address while the box of this page is bound to it
     st.session_state[_NEXT_LANGUAGE] = language
-    st.switch_page(st.session_state[_PAGES]["word"], query_params={"word": word})
+    st.switch_page(st.session_state[_PAGES][page], query_params=choices)
 
 
 def controls() -> Any:
@@ -144,6 +150,19 @@ def pole_boxes(fitted: Embeddings, language: str | None) -> tuple[list[str], lis
     return first, second
 
 
+def given_box(tokens: Tokens, column: str) -> list[str]:
+    """The columns of the text within whose values groups are compared: none unless some are chosen."""
+    names = [name for name in tokens.columns if name not in (column, tokens.unit)]
+    names += [TOPIC] if TOPIC not in names else []
+    help = (
+        "Compares like with like: texts of the same period, or about the same topic. Topics are found in the text "
+        "if it has no such column. All words are tested anew, which may take minutes."
+    )
+    shown: dict[str, Any] = {"placeholder": "All texts together", "help": help, "width": WORD_BOX_WIDTH}
+    chosen = st.multiselect("Compare within", names, key="given", bind="query-params", **shown)
+    return list(map(str, chosen))
+
+
 def unit_box(fitted: Embeddings, tokens: Tokens, column: str) -> str | None:
     """The column that says who was sampled; None for that of the text, with which the findings are kept."""
     names = [name for name in tokens.columns if name not in (*fitted.columns, column, tokens.unit)]
@@ -163,11 +182,11 @@ def chosen_word(
     language: str | None,
     words: Sequence[str],
     key: str,
-    placeholder: str = "Click a row, or type a word",
+    placeholder: str = "Type, or click a dot or a row",
 ) -> str | None:
     """A word that is looked into, if one is chosen; raises UnknownWordError for one that is not in the vocabulary."""
     word = st.selectbox(
-        "Look into",
+        "Find a word",
         list(words),
         None,
         key=key,

@@ -18,6 +18,8 @@ from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError
 from laplex.fitting.provenance import tokens_of
 from laplex.reports import choosing
+from laplex.reports.highlights import Highlights
+from laplex.reports.highlights import highlights as choose_highlights
 from laplex.text.tokens import Tokens
 
 MODEL_VARIABLE = "LAPLEX_EXPLORED"
@@ -108,10 +110,23 @@ def bare_distances(
     return frame
 
 
-@st.cache_resource(show_spinner=False, max_entries=30, hash_funcs=_BY_FOLDER)
+@st.cache_resource(show_spinner="Reading the passages with the word …", max_entries=60, hash_funcs=_BY_FOLDER)
 def explain(fitted: Embeddings, word: str, column: str, shared: dict[str, Any], options: dict[str, Any]) -> Any:
     """What the difference of a word is made of."""
     return fitted.inference(quiet=True, **shared).explain(word, column, **options)
+
+
+@st.cache_data(show_spinner="Reading the text for its path …", max_entries=60, hash_funcs=_BY_FOLDER)
+def effect(fitted: Embeddings, word: str, along: str, shared: dict[str, Any], options: dict[str, Any]) -> pd.DataFrame:
+    """Where the use of a word stands at each value of an ordered column, with intervals."""
+    frame: pd.DataFrame = fitted.inference(quiet=True, **shared).effect(word, along, **options)
+    return frame
+
+
+@st.cache_resource(show_spinner=False, hash_funcs=_BY_FOLDER)
+def highlights(fitted: Embeddings, language: str | None = None) -> Highlights:
+    """The findings that a reader should see first."""
+    return choose_highlights(choosing.inference(fitted, language), stored_findings(fitted, language))
 
 
 class CodeName(str):

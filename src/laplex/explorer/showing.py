@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,6 @@ _DARK_COLORS = {
     "#dceaf4": "#22303c",
     "#f8e6d8": "#382c23",
 }
-_GRID_SCRIPT, _GRID_STYLE = (Path(__file__).with_name(f"grid.{ending}") for ending in ("js", "css"))
 
 
 def heading(title: str, lead: str) -> None:
@@ -60,6 +60,27 @@ def section(title: str, text: str = "") -> None:
 def explain(text: str) -> None:
     """A small text on how to read what follows."""
     st.html(f'<p class="note">{escape(text)}</p>')
+
+
+def claim(word: str, text: str) -> None:
+    """What is said of a word, as a heading."""
+    st.html(f'<h3 class="claim">“{escape(word)}” <span>{escape(text)}</span></h3>')
+
+
+def label(text: str) -> None:
+    """What the next chart, list or text is."""
+    st.html(f'<p class="label">{escape(text)}</p>')
+
+
+def side(name: str) -> None:
+    """The name of one side of a comparison."""
+    st.markdown(f"**{escape_markdown(name)}**")
+
+
+def warnings(texts: Sequence[str]) -> None:
+    """Warnings, each in a box of its own."""
+    for text in texts:
+        st.warning(escape_markdown(text), icon=":material/warning:")
 
 
 def sentences(lines: Sequence[str]) -> None:
@@ -93,11 +114,24 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
 
 
+def specification(drawn: Chart) -> dict[str, Any]:
+    """The specification of a chart in Vega-Lite."""
+    spec: dict[str, Any] = drawn.altair.to_dict(validate=False)  # validation would take longer than all else
+    return spec
+
+
 def chart(
-    drawn: Chart, description: str, *, key: str | None = None, pick: Callable[[str], None] = lambda word: None
+    drawn: Chart | dict[str, Any],
+    description: str,
+    *,
+    key: str | None = None,
+    pick: Callable[[str], None] = lambda word: None,
 ) -> None:
-    """A chart. With a key, `pick` is called with the word of a point that is clicked, before the page is drawn anew."""
-    spec = drawn.altair.to_dict(validate=False)  # validation would take longer than all else
+    """A chart or its specification.
+
+    With a key, `pick` is called with the word of a point that is clicked, before the page is drawn anew.
+    """
+    spec = dict(specification(drawn) if isinstance(drawn, Chart) else drawn)
     if st.context.theme.type == "dark":
         spec = dark_colors(spec)
     spec["autosize"] = {"type": "pad"}  # as wide as it was made, with its labels outside
@@ -121,25 +155,9 @@ def dark_colors(part: Any) -> Any:
     return _DARK_COLORS.get(part.lower(), part) if isinstance(part, str) else part
 
 
-def table(
-    frame: pd.DataFrame,
-    *,
-    key: str | None = None,
-    height: int | None = None,
-    pick: Callable[[int], None] = lambda row: None,
-    labels: Mapping[str, str] | None = None,
-) -> None:
-    """A table with `labels` as names of columns. With a key, `pick` is called with the number of a row that is clicked,
-    before the page is drawn anew.
-    """
+def table(frame: pd.DataFrame, *, height: int | None = None, labels: Mapping[str, str] | None = None) -> None:
+    """A table to read, with `labels` as names of columns."""
     options: dict[str, Any] = {} if height is None else {"height": height}
-
-    def on_click() -> None:
-        if rows := st.session_state[str(key)]["selection"]["rows"]:
-            pick(int(rows[0]))
-
-    if key is not None:
-        options |= {"key": key, "on_select": on_click, "selection_mode": "single-row"}
     columns = {str(name): _column(str(name), values, (labels or {}).get(str(name))) for name, values in frame.items()}
     st.dataframe(frame, hide_index=True, column_config=columns, **options)
 
@@ -185,15 +203,21 @@ def grid(
         if picked is not None:
             pick(str(picked["word"]), int(picked["list"]))
 
-    mount = st.components.v2.component(
-        "laplex_grid",
-        html='<div class="grid"></div>',
-        css=_GRID_STYLE.read_text(encoding="utf-8"),
-        js=_GRID_SCRIPT.read_text(encoding="utf-8"),
-    )
     data = {"groups": [{"title": title, "lists": lists} for title, lists in groups.items()]}
-    answer: Any = mount(data=data, key=key, on_picked_change=on_click)
+    answer: Any = component("grid")(data=data, key=key, on_picked_change=on_click)
     return str(answer.picked["word"]) if answer.picked is not None else None
+
+
+def component(name: str) -> Any:
+    """A component whose script and style are files of this folder."""
+    script, style = (_file(f"{name}.{ending}") for ending in ("js", "css"))
+    html = f'<div class="{name}"></div>'
+    return st.components.v2.component(f"laplex_{name}", html=html, css=style, js=script)
+
+
+@cache
+def _file(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:

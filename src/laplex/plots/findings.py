@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int
 from laplex.plots import chart, frames
@@ -23,11 +24,20 @@ _LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for
 _PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
 PANEL_WIDTH, PANEL_HEIGHT = 320, 260  # pixels of each of several
 _BAR_PIXELS = 18
+_RINGED_SIZE = 13.0  # of the name of a word with a ring
 _YEARS = re.compile(r"\d{4}(\D|$)")
 
 
 def volcano(
-    frame: Any, *, x: str | None = None, labels: int = 30, most: int = 3_000, width: int = 620, height: int = 400
+    frame: Any,
+    *,
+    x: str | None = None,
+    by: Literal["evidence", "uses"] | None = None,
+    words: Collection[str] = (),
+    labels: int = 30,
+    most: int = 3_000,
+    width: int = 620,
+    height: int = 400,
 ) -> Chart:
     """Draw every word by the size of its difference and by the evidence for it.
 
@@ -38,6 +48,9 @@ def volcano(
     Args:
         frame: The table of `contrast`, `drift` or `regress`, or another frame with words and p or counts.
         x: The column across. By default the estimate or distance.
+        by: What the height is: "evidence" or "uses", how often the word occurs where it is rarer. By default evidence,
+            if there is any.
+        words: Words to ring and to name in any case.
         labels: How many words at most are written beside their points; each is written only where there is room.
         most: Of more words than this, those with the largest differences are drawn.
         width: The width in pixels.
@@ -55,9 +68,11 @@ def volcano(
     x = frames.measured_column(frame, x, "x")
     frames.check_column(frame, frames.WORD, "word")
     labels, most = check_int("labels", labels, 0), check_int("most", most)
-    points = _volcano_points(frame, x)
+    by_uses = by == "uses" or (by is None and "p" not in frame.columns)
+    points = _volcano_points(frame, x, by_uses)
     if len(points) > most:
-        points = points.nlargest(most, "_x", keep="first")
+        chosen = points["_text"].isin(list(words))
+        points = pd.concat([points[chosen], points[~chosen].nlargest(most - int(chosen.sum()), "_x", keep="first")])
     subtitle = None if len(points) == len(frame) else f"{len(points):,} of {len(frame):,} rows"
     pairs = frame[frames.COMPARISON] if frames.COMPARISON in frame.columns else pd.Series("", frame.index)
     terms = frames.distinct_values(pairs) if frames.is_regression(frame) else list(dict.fromkeys(pairs))
@@ -65,13 +80,13 @@ def volcano(
     parts = {name: part for name, part in parts.items() if len(part)}
     if len(parts) > MAX_PANELS:
         raise InputError(f"{len(parts):,} comparisons are too many: choose up to {MAX_PANELS}")
-    area = _Area(points, is_log="p" not in frame.columns, width=width, height=height)
+    area = _Area(points, is_log=by_uses, width=width, height=height)
     title = next(iter(parts)) if len(parts) == 1 and frames.is_regression(frame) else None
     if len(parts) == 1:
-        whole = _draw_volcano(frame, points, x, labels, area)
+        whole = _draw_volcano(frame, points, x, labels, area, words)
     else:
         area = replace(area, width=PANEL_WIDTH, height=PANEL_HEIGHT)
-        panels = [_draw_volcano(frame, part, x, labels // 2, area, panel=name) for name, part in parts.items()]
+        panels = [_draw_volcano(frame, part, x, labels // 2, area, words, panel=name) for name, part in parts.items()]
         whole = alt.concat(*panels, columns=2).resolve_scale(color="shared")
     return chart.finish(whole, given, title, subtitle)
 
@@ -101,21 +116,24 @@ class _Area:
         return pd.DataFrame({"x": self.width * right, "y": self.height * (1 - up)})
 
 
-def _volcano_points(frame: pd.DataFrame, x: str) -> pd.DataFrame:
+def _volcano_points(frame: pd.DataFrame, x: str, by_uses: bool) -> pd.DataFrame:
     """The position of each word that has one, and whether its difference is significant."""
+    significant = np.ones(len(frame), bool)
     if "p" in frame.columns:
-        height = -np.log10(np.maximum(frame["p"].to_numpy(np.float64, na_value=np.nan), MIN_P))
         adjusted = frame["p_adjusted"] if "p_adjusted" in frame.columns else frame["p"]
         significant = adjusted.to_numpy(np.float64, na_value=1.0) <= SIGNIFICANCE_LEVEL
         if frames.HOLDS in frame.columns:
             significant = frame[frames.HOLDS].to_numpy(bool)
+    if not by_uses:
+        if "p" not in frame.columns:
+            raise InputError('this frame has no p: by="uses" draws how often words occur')
+        height = -np.log10(np.maximum(frame["p"].to_numpy(np.float64, na_value=np.nan), MIN_P))
     else:
         counts = frame.filter(regex="^(count|uses)(_|$)").select_dtypes("number")
         if counts.empty:
             raise InputError("this frame has neither p nor counts of uses: there is no evidence to draw")
         least = counts.to_numpy(np.float64, na_value=np.nan).min(1)
         height = np.where(least > 0, least, np.nan)
-        significant = np.ones(len(frame), bool)
     columns = {"_x": frame[x].to_numpy(np.float64, na_value=np.nan), "_y": height, "_found": significant}
     points: pd.DataFrame = pd.DataFrame(columns, frame.index).assign(_text=frame[frames.WORD].astype(str))
     points = points.loc[np.isfinite(points["_x"]) & np.isfinite(points["_y"])]
@@ -124,7 +142,15 @@ def _volcano_points(frame: pd.DataFrame, x: str) -> pd.DataFrame:
     return points
 
 
-def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int, area: _Area, panel: str = "") -> Any:
+def _draw_volcano(
+    frame: pd.DataFrame,
+    points: pd.DataFrame,
+    x: str,
+    labels: int,
+    area: _Area,
+    words: Collection[str],
+    panel: str = "",
+) -> Any:
     fields = chart.field_names(frame.columns)
     data = frame.loc[points.index].rename(columns=fields).assign(**points)
     data["_holds"] = data["_found"].map({True: frames.HOLDS_TEXT, False: frames.DOUBTFUL_TEXT})
@@ -140,20 +166,40 @@ def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int
         "x": alt.X("_x:Q", title=frames.axis_title(frame, x), scale=x_scale, axis=x_axis),
         "y": alt.Y("_y:Q", title=y_title, scale=alt.Scale(domain=area.y, nice=False, **y_scale), axis=y_axis),
     }
-    color = alt.value(COLORS[0]) if area.is_log else holds_color(COLORS[0], _GRAY)
+    color = holds_color(COLORS[0], _GRAY) if "p" in frame.columns else alt.value(COLORS[0])
     circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
     circles = circles.encode(**axes, color=color, tooltip=word_first_tooltips(frame, frames.WORD))
     if not panel:
         circles = circles.add_params(alt.selection_point(name="picked", fields=["_text"], on="click", empty=False))
     pixels = area.pixels(points)
+    size = float(area.width), float(area.height)
+    is_ringed = points["_text"].isin(list(words))
+    ringed = points.index[is_ringed]
+    look: dict[str, Any] = {"size": _RINGED_SIZE, "radius": 7.0, "obstacles": pixels.to_numpy(), "always": True}
+    named = chart.place_labels(points.loc[ringed], pixels.loc[ringed].to_numpy(), size, **look)
     # words far to the right and high up have the first choice of places
     merit = pixels["x"] / area.width - 0.5 * pixels["y"] / area.height
-    best = merit[points["_found"]].nlargest(4 * labels).index
+    best = merit[points["_found"] & ~is_ringed].nlargest(4 * labels).index
     ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
-    size = float(area.width), float(area.height)
-    placed = chart.place_labels(ranked, places, size, radius=2.5, obstacles=pixels.to_numpy())
-    texts = chart.label_marks(placed.head(labels), color="#222222").encode(**axes)
-    return alt.layer(circles, texts, width=area.width, height=area.height, title=panel or alt.Undefined)
+    obstacles = np.concatenate([pixels.to_numpy(), *_points_of_labels(named, pixels)])
+    placed = chart.place_labels(ranked, places, size, radius=2.5, obstacles=obstacles)
+    layers = [circles, chart.label_marks(placed.head(labels), color="#222222").encode(**axes)]
+    if len(named):
+        ring = alt.Chart(records(named)).mark_point(size=150, strokeWidth=2, color=COLORS[1], opacity=1)
+        names = chart.label_marks(named, size=_RINGED_SIZE, color=COLORS[1], fontWeight="bold")
+        layers += [ring.encode(**axes), names.encode(**axes)]
+    return alt.layer(*layers, width=area.width, height=area.height, title=panel or alt.Undefined)
+
+
+def _points_of_labels(named: pd.DataFrame, pixels: pd.DataFrame) -> list[NDArray[np.float64]]:
+    """Points (n, 2) within each of some labels, which no other label may cover."""
+    made = []
+    for place, row in zip(pixels.loc[named.index].to_numpy(), named.to_dict("records")):
+        width = 1.1 * chart.text_width(row["_text"], _RINGED_SIZE)
+        left = place[0] + row["_dx"] - width * {"left": 0.0, "center": 0.5, "right": 1.0}[row["_align"]]
+        x, y = np.meshgrid(np.arange(left, left + width, 4.0), place[1] + row["_dy"] + np.array([-6.0, 0.0, 6.0]))
+        made.append(np.stack([x.ravel(), y.ravel()], axis=1))
+    return made
 
 
 class Explained(Protocol):

@@ -98,9 +98,9 @@ def stored_findings(fitted: Embeddings, language: str | None = None) -> dict[str
 
 
 def comparisons(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """The comparisons in a table of findings, or of bare distances; those with most rows that hold first."""
+    """The comparisons in a table of findings, those with most rows that hold first; of bare distances, most rows."""
     pairs = frame.groupby(["value", "against"], sort=False)
-    held = pairs["holds"].sum() if "holds" in frame else pairs.size() * 0
+    held = pairs["holds"].sum() if "holds" in frame else pairs.size()
     return [(str(one), str(two)) for one, two in held.sort_values(ascending=False, kind="stable").index]
 
 

@@ -6,6 +6,7 @@ The sentences are plain text, which has to be escaped in HTML and Markdown.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,6 +91,19 @@ def slices_chart(fitted: Embeddings) -> plots.Chart:
     """The running words in each slice as bars."""
     frame = pd.DataFrame({"slice": slice_names(fitted), "tokens": fitted.slices["tokens"]})
     return plots.bars(frame, x="tokens", y="slice", panels=[], width=400)
+
+
+def corpus_title(fitted: Embeddings, otherwise: str) -> str:
+    """The name of the text that a model was fitted on, made from that of its source, or `otherwise` if it has none.
+
+    A source is a file, a folder or a glob, or is described in words ("the State of the Union addresses").
+    """
+    sources = (fitted.settings.get("tokens") or {}).get("sources") or []
+    if len(sources) != 1 or sources[0].startswith("a ") or re.fullmatch(r"\d+ files", sources[0]):
+        return otherwise  # a frame, a list, or several files
+    name = next((part for part in reversed(re.split(r"[/\\]", sources[0])) if part and "*" not in part), "")
+    name = re.sub(r"(\.[A-Za-z]\w{0,7})+$", "", name) or otherwise
+    return name[:1].upper() + name[1:] if " " in name else name
 
 
 def describe_size(fitted: Embeddings) -> str:

@@ -85,6 +85,14 @@ class Finding:
         return f"{verb}: {(' ' if moves else ', ').join(parts)}." if parts else f"{verb}."
 
     @property
+    def comparison(self) -> str:
+        """What is compared, as a heading: "D against R", or "from 1821–1940 to 1941–2060"."""
+        if not self.sides:
+            return f"any value of {self.column} against the others"
+        one, two = (side.name for side in self.sides)
+        return f"from {one} to {two}" if self.question == "drift" else f"{one} against {two}"
+
+    @property
     def sentence(self) -> str:
         """The finding as a sentence that begins with the word."""
         return f"“{self.word}” {self.claim}"

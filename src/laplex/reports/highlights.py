@@ -18,6 +18,7 @@ from laplex.reports.finding import Finding, finding
 
 MOST = 5  # findings that are shown first
 NEAREST = 3  # words that come nearest where nothing holds
+CONSIDERED = 100  # of the rows of a comparison, the surest
 SHARED_CONTEXT = 0.5  # of the context words of a side, with which two findings say much the same
 
 
@@ -92,7 +93,7 @@ def _rows(tests: Any, column: str, rows: pd.DataFrame) -> list[Finding]:
     rows = rows[choosing.is_content_word(tests.fitted, rows["word"], tests.language)]
     is_clear = (rows["context"] != "") & (rows["context_against"] != "")
     question, facts = rows.attrs.get("question", tests.question(column)), rows.attrs.get("facts", {})
-    ordered = pd.concat([rows[is_clear], rows[~is_clear]]).to_dict("records")
+    ordered = pd.concat([rows[is_clear], rows[~is_clear]]).head(CONSIDERED).to_dict("records")
     return [finding(tests, column, row, question, facts.get("unit")) for row in ordered]
 
 

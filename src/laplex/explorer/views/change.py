@@ -1,16 +1,16 @@
-"""The page of the words that change along an ordered column, and the path of one of them."""
+"""The page of the words that change along an ordered column, and how the use of one of them moved."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import streamlit as st
 
 from laplex import plots
-from laplex.embeddings import Embeddings
+from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
-from laplex.explorer.loading import ask
-from laplex.explorer.views.comparison import CHOSEN, ComparisonPage, first_tested
+from laplex.explorer.loading import ask, code_of_call
+from laplex.explorer.views.comparison import ComparisonPage, first_tested
+
+WIDTH, HEIGHT = 400, 170  # pixels of a line
 
 
 def show() -> None:
@@ -20,27 +20,37 @@ def show() -> None:
     with address.controls():
         language = address.language_box(fitted)
         along = address.column_box(first_tested(fitted, "drift", language), "along", "Along")
-        page = ComparisonPage(fitted, "drift", along, language, None)
-    first = page.show()
-    _path(fitted, along, language, page.where, first)
+        page = ChangePage(fitted, "drift", along, language, None)
+    page.show()
 
 
-def _path(fitted: Embeddings, along: str, language: str | None, where: dict[str, Any], first: str | None) -> None:
-    """The path of the word that is looked into, or of the first."""
-    showing.section("The path of a word", "What the vectors of a word say at each value; this is no test.")
-    chosen = st.session_state.get(CHOSEN)
-    known = chosen if chosen in fitted.rows.vocabularies[fitted.language(language)] else first
-    with st.container(horizontal=True):
-        word = address.word_box(fitted, language, key="moved", default=known)
-    options: dict[str, Any] = {"language": language, "at": where}
-    left, right = st.columns([1, 1], gap="large")
-    with left:
-        st.caption("Its path among its neighbors, in two dimensions. Hollow: not used then, placed by the prior.")
-        showing.chart(plots.trajectory(fitted, word, along, **options), f"The path of {word}")
-    with right:
-        st.caption(f"Its similarity to itself at the first {along}.")
-        path, code = ask(fitted, "trajectory", word, along=along, **options)
-        showing.chart(plots.lines(path, x=along, width=400, height=220), f"Similarity of {word} to its first vector")
-        counts = [name for name in ("neighbors", "uses", "count") if name in path]
-        showing.table(path[[*fitted.columns, *counts]])
-    showing.download(path, f"trajectory {word}", code, key="path")
+class ChangePage(ComparisonPage):
+    """The page of drift, whose panel also shows the path of a word."""
+
+    def show_path(self, word: str) -> None:
+        """How the use of a word moved along the column, with its interval; without the text, by the vectors alone."""
+        options = {name: value for name, value in self.options.items() if name in ("at", "given")}
+        known = {name: value for name, value in self.shared.items() if value is not None and name != "exclude"}
+        try:
+            frame = loading.effect(self.fitted, word, self.column, known, options)
+        except InputError:
+            self._show_similarity(word)
+            return
+        showing.label(f"Where its use stands at each {self.column}, with intervals")
+        chart = plots.lines(frame, x=self.column, width=WIDTH, height=HEIGHT)
+        showing.chart(chart, f"How the use of {word} moved along {self.column}")
+        name = code_of_call("fitted.inference", **known) if known else "fitted"
+        showing.download(
+            frame, f"path {word}", f"frame = {code_of_call(f'{name}.effect', word, self.column, **options)}", key="path"
+        )
+
+    def _show_similarity(self, word: str) -> None:
+        try:
+            frame, code = ask(self.fitted, "trajectory", word, along=self.column, language=self.language, at=self.where)
+        except InputError as error:
+            st.caption(showing.escape_markdown(f"Its path cannot be shown: {error}."))
+            return
+        showing.label(f"How similar its vector is to the first along {self.column}; this is no test")
+        chart = plots.lines(frame, x=self.column, width=WIDTH, height=HEIGHT)
+        showing.chart(chart, f"Similarity of {word} to its first vector")
+        showing.download(frame, f"path {word}", f"frame = {code}", key="path")

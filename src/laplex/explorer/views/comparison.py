@@ -12,18 +12,23 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.loading import Answer, code_of_call
-from laplex.explorer.views.explained import show_explanation
+from laplex.explorer.tables import TableColumn, columns_of_distances, columns_of_findings, show_rows
+from laplex.explorer.views.explained import Taken, show_details, show_sentences
 from laplex.reports import choosing, describing
+from laplex.reports.finding import Finding, Side, finding
 from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
 
 TABLE_ROWS = 500
-BARS = 20
-LABELS = 16  # of words in the chart of all words
-CHOSEN = "explained"  # the key of the word that is looked into
+MOST_DOTS = 2_000
+LABELS = 24  # of words in the chart of all words
+CHART_WIDTH, CHART_HEIGHT = 550, 350  # pixels
+CHOSEN = "explained"  # the key of the word whose panel is open
 MAX_VALUES_IN_PAIRS = 12
-REST, PAIRS, JOINT = "each with the rest", "in pairs", "all jointly"
-AGAINST = {REST: "rest", PAIRS: "pairs", JOINT: "joint"}
+REST, PAIRS, JOINT_TEST = "each with the rest", "in pairs", "all jointly"
+AGAINST = {REST: "rest", PAIRS: "pairs", JOINT_TEST: "joint"}
+EVIDENCE, FREQUENCY = "Evidence", "Frequency"
+TEXTS = ["context", "context_against", "permutations"]  # columns that the table shows and the chart does not
 BARE_TEXT = (
     "Bare distances between the fitted vectors, for every pair of values. They grow with frequency and with noise, and "
     "say nothing about another sample of text."
@@ -56,78 +61,177 @@ def _against_box(fitted: Embeddings, column: str) -> str | None:
     values = len(fitted.values(column))
     if values < 3:
         return None
-    options = [REST, PAIRS, JOINT] if values <= MAX_VALUES_IN_PAIRS else [JOINT, REST]
+    options = [REST, PAIRS, JOINT_TEST] if values <= MAX_VALUES_IN_PAIRS else [JOINT_TEST, REST]
     chosen = str(address.select("Compare", options, "against"))
     return None if chosen == options[0] else AGAINST[chosen]
 
 
 class ComparisonPage:
-    """The page of a question about a column: its choices, and what it shows."""
+    """The page of a question about a column: a chart, a table and the panel of one word, all of the same rows."""
 
     def __init__(
         self, fitted: Embeddings, question: str, column: str, language: str | None, against: str | None
     ) -> None:
         self.fitted, self.question, self.column, self.language = fitted, question, column, language
-        self.where = address.slice_boxes(fitted, without=[column])
+        where = address.slice_boxes(fitted, without=[column])
         tokens = loading.text(fitted)
+        has_text = isinstance(tokens, Tokens)
+        given = address.given_box(tokens, column) if isinstance(tokens, Tokens) else []
         unit = address.unit_box(fitted, tokens, column) if isinstance(tokens, Tokens) else None
+        self.has_text = has_text
         self.shared: dict[str, Any] = {"unit": unit} | ({"language": language} if language is not None else {})
-        self.options: dict[str, Any] = {"at": self.where} if self.where else {}
-        if against is not None:
-            self.options["against"] = against
+        # of the question, and of these what an explanation takes too
+        self.where: dict[str, Any] = {"at": where} if where else {}
+        self.where |= {"given": given} if given else {}
+        self.options = self.where | ({} if against is None else {"against": against})
+        self.choices = self._choices()
 
-    def show(self) -> str | None:
-        """Draw the findings, or bare distances if these are asked for, or all there is; the first word."""
-        with st.container(horizontal=True, vertical_alignment="center", key="switches"):
-            function_words = st.toggle("Function words too", False, key="function_words", bind="query-params")
-            bare = st.toggle("Bare distances, without a test", False, key="bare", bind="query-params")
-            may_test = bare or self._may_test()
-        if function_words:
-            self.shared["exclude"] = ()
+    def show(self) -> None:
+        """Draw the findings, or bare distances if these are asked for, or all there is."""
+        function_words, bare, may_test = self.choices
         if not bare and may_test:
             try:
                 answer = loading.find(self.fitted, self.question, self.column, shared=self.shared, **self.options)
             except InputError as error:
                 st.info(showing.escape_markdown(f"Not tested: {error}."), icon=":material/info:")
+                if self.options:  # which bare distances do not know
+                    return
             else:
-                return self._show_findings(answer)
-        return self._show_distances(function_words)
+                self._show_findings(answer)
+                return
+        self._show_distances(function_words)
+
+    def _choices(self) -> tuple[bool, bool, bool]:
+        """Whether function words are shown, whether bare distances are, and whether a test may take its time."""
+        with st.popover("More", icon=":material/tune:"):
+            function_words = st.toggle("Function words too", False, key="function_words", bind="query-params")
+            bare = st.toggle("Bare distances, without a test", False, key="bare", bind="query-params")
+        if function_words:
+            self.shared["exclude"] = ()
+        return function_words, bare, bare or self._may_test()
 
     def _may_test(self) -> bool:
         """Whether findings are kept, or what is asked was chosen; else a test is offered, since it may take minutes."""
         kept = choosing.inference(self.fitted, self.language).question(self.column) == self.question
         kept = kept and self.column in loading.stored_findings(self.fitted, self.language)
-        if kept or self.options or self.shared["unit"] or not isinstance(loading.text(self.fitted), Tokens):
+        if kept or self.options or self.shared["unit"] or not self.has_text:
             return True
         label = "Test all words (reads the text, which may take minutes)"
         return bool(st.toggle(label, False, key="test", bind="query-params"))
 
-    def _show_findings(self, answer: Answer) -> str | None:
-        for warning in answer.warnings:
-            st.warning(showing.escape_markdown(sentence(warning)), icon=":material/warning:")
-        st.markdown(f"**{showing.escape_markdown(sentence(answer.frame.attrs['summary']))}**")
+    def _show_findings(self, answer: Answer) -> None:
+        showing.warnings([sentence(warning) for warning in answer.warnings])
+        summary = sentence(answer.frame.attrs["summary"])
         tested = answer.frame[answer.frame["p"].notna()]
         if tested.empty:
-            return None
-        frame, code = self._choose_comparison(tested, f"frame = {answer.code}")
-        value, against = (str(frame[name].iloc[0]) for name in ("value", "against"))
-        one, two = describing.describe_sides(self.question, value, against)
+            st.info(showing.escape_markdown(summary), icon=":material/info:")
+            return
+        frame, first, code = self._choose_comparison(tested, f"frame = {answer.code}")
         held = int(frame["holds"].sum())
-        name = describing.describe_comparison(self.question, value, against)
-        text = f"{held:,} of {len(frame):,} words hold, and come first. " if held else f"None of {len(frame):,} holds. "
-        text += "Difference: by how much the log odds of the word in a context typically differ, with a 90% interval. "
-        showing.section(name[:1].upper() + name[1:], text + "Click a row to see what the difference is made of.")
-        self._table(table_of_findings(frame), frame, code, labels_of_findings(one, two))
-        show_explanation(self.fitted, frame, self.question, self.column, self._chosen(frame), self.shared, self.where)
-        self._charts(frame, "How much, and how surely", "Click a dot to look into its word.")
-        return str(frame["word"].iloc[0])
+        text = f"{held:,} of {len(frame):,} words hold" if held else f"none of {len(frame):,} words holds"
+        showing.section(f"{first.comparison[:1].upper()}{first.comparison[1:]}: {text}", summary)
+        with st.container(key="findings"):
+            chart, aside, table = (st.container(key=name, gap="xsmall") for name in ("evidence", "panel", "rows"))
+        with chart:
+            word = self._draw_findings(frame)
+        rows = frame[frame["word"] == word]
+        with aside:
+            if rows.empty:
+                showing.claim(word, "is not in the table.")
+                showing.explain("It has too few uses, or is left out as a function word.")
+            else:
+                found = self._finding(rows.iloc[0].to_dict(), answer.frame)
+                show_sentences(found)
+            details = st.empty()
+        with table:
+            self._draw_table(frame, columns_of_findings(frame, first), word, list(~frame["holds"]))
+            showing.download(frame, f"{self.question} {self.column}", code, key=self.question)
+        if len(rows):
+            with details.container():
+                self._show_panel(found)
 
-    def _show_distances(self, function_words: bool) -> str | None:
+    def _show_panel(self, found: Finding) -> None:
+        """What the difference of a word is made of, which takes part of a second and so is drawn last."""
+        self.show_path(found.word)
+        show_details(Taken(self.fitted, self.shared, self.where), found)
+        label, icon = f"All about “{showing.escape_markdown(found.word)}”", ":material/arrow_forward:"
+        if st.button(label, key="_to_word", type="tertiary", icon=icon):
+            address.go_to_word(found.word, self.language)
+
+    def show_path(self, word: str) -> None:
+        """How the use of a word moved, if that is what is asked."""
+
+    def _finding(self, row: dict[Any, Any], frame: pd.DataFrame) -> Finding:
+        tests = choosing.inference(self.fitted, self.language)
+        return finding(tests, self.column, row, self.question, frame.attrs["facts"]["unit"])
+
+    def _choose_comparison(self, frame: pd.DataFrame, code: str) -> tuple[pd.DataFrame, Finding, str]:
+        """The rows of one comparison, the first, and the code that selects them; that with most findings is first."""
+        pairs = choosing.comparisons(frame)
+        rows = {pair: frame[(frame["value"] == pair[0]) & (frame["against"] == pair[1])] for pair in pairs}
+        firsts = {pair: self._finding(part.iloc[0].to_dict(), frame) for pair, part in rows.items()}
+        pair, code = self._choose_pair({first.comparison: pair for pair, first in firsts.items()}, code)
+        return rows[pair].reset_index(drop=True), firsts[pair], code
+
+    def _choose_pair(self, pairs: dict[str, tuple[str, str]], code: str) -> tuple[tuple[str, str], str]:
+        """One of the comparisons, by its name, and the code that selects it."""
+        if len(pairs) == 1:
+            return next(iter(pairs.values())), code
+        value, against = pair = pairs[str(address.select("Comparison", list(pairs), "comparison", width=320))]
+        return pair, f'{code}\nframe = frame[(frame["value"] == {value!r}) & (frame["against"] == {against!r})]'
+
+    def _draw_findings(self, frame: pd.DataFrame) -> str:
+        """The chart of all words, and the boxes above it; the word that is chosen, or the first."""
+        with st.container(horizontal=True, vertical_alignment="bottom", key="above_chart"):
+            chosen = self._chosen(frame)
+            height = st.segmented_control(
+                "Size against",
+                [EVIDENCE, FREQUENCY],
+                default=EVIDENCE,
+                required=True,
+                key="height",
+                bind="query-params",
+            )
+        word = chosen or str(frame["word"].iloc[0])
+        self._draw_chart(frame, word, height == FREQUENCY)
+        return word
+
+    def _draw_chart(self, frame: pd.DataFrame, word: str, by_frequency: bool) -> None:
+        shown = frame[(frame.index < MOST_DOTS) | (frame["word"] == word)].drop(columns=TEXTS, errors="ignore")
+        by: Any = "uses" if by_frequency else "evidence"
+        size: dict[str, Any] = {"width": CHART_WIDTH, "height": CHART_HEIGHT}
+        chart = plots.volcano(shown, by=by, words=[word], labels=LABELS, **size)
+        # with a key for each word, since a second click on the same dot would not be told
+        showing.chart(chart, "Every word by the size of its difference", key=f"evidence_{word}", pick=choose_word)
+        if len(shown) < len(frame):
+            st.caption(f"The first {len(shown):,} of {len(frame):,} words, in the order of the table.")
+
+    def _draw_table(self, frame: pd.DataFrame, columns: list[TableColumn], word: str, faint: list[bool]) -> None:
+        words = frame["word"].astype(str).tolist()
+        place = words.index(word) if word in words else 0
+        shown = list(range(min(TABLE_ROWS, len(words)))) + ([place] if place >= TABLE_ROWS else [])
+        show_rows(
+            [words[row] for row in shown],
+            [column.at(shown) for column in columns],
+            label=f"Words of the comparison, {len(shown):,} of {len(words):,}",
+            key=f"{self.question}_rows",
+            chosen=word,
+            faint=[faint[row] for row in shown],
+            pick=choose_word,
+        )
+        if len(frame) > TABLE_ROWS:
+            st.caption(f"The first {TABLE_ROWS:,} of {len(frame):,} words; the file has all of them.")
+
+    def _chosen(self, frame: pd.DataFrame) -> str | None:
+        words = frame["word"].astype(str).head(TABLE_ROWS).tolist()
+        return address.chosen_word(self.fitted, self.language, words, CHOSEN)
+
+    def _show_distances(self, function_words: bool) -> None:
         """Bare distances: no test, and said so."""
         st.warning(BARE_TEXT, icon=":material/straighten:")
         default = max(choosing.min_count(self.fitted, self.column, self.language), choosing.MIN_COUNT_OF_DISTANCES)
         least = address.slider("Used at least … times on each side", choosing.MIN_COUNTS, default, "min_count", 260)
-        options = {name: value for name, value in self.options.items() if value not in ("rest", "joint")}
+        options = {name: value for name, value in self.options.items() if name == "at"}
         shared = {name: value for name, value in self.shared.items() if name == "language"}
         frame = loading.bare_distances(self.fitted, self.question, self.column, shared, options)
         asked = code_of_call("fitted.inference", **shared) if shared else "fitted"
@@ -139,70 +243,38 @@ class ComparisonPage:
             code += f'\nframe = frame[~frame["word"].isin({asked}{"" if shared else ".inference()"}.excluded())]'
         if frame.empty:
             st.info("No word is left: lower the number of uses.", icon=":material/filter_alt_off:")
-            return None
-        frame, code = self._choose_comparison(frame, code)
-        value, against = (str(frame[name].iloc[0]) for name in ("value", "against"))
+            return
+        pairs = {describing.describe_comparison("contrast", *pair): pair for pair in choosing.comparisons(frame)}
+        (value, against), code = self._choose_pair(pairs, code)
+        frame = frame[(frame["value"] == value) & (frame["against"] == against)].reset_index(drop=True)
         name = describing.describe_comparison("contrast", value, against)
-        showing.section(name[:1].upper() + name[1:], "The most distant words first. Click a row to look into the word.")
-        labels = {"uses": f"uses, {value}", "uses_against": f"uses, {against}", "cosine": "cosine distance"}
-        self._table(frame.drop(columns=["value", "against"]), frame, code, labels)
-        show_explanation(self.fitted, frame, self.question, self.column, self._chosen(frame), self.shared, self.where)
-        text = (
-            "Few uses make large distances by chance. Look for words far to the right of others that are as frequent."
-        )
-        self._charts(frame, "How far, and how often", text)
-        return str(frame["word"].iloc[0])
+        text = "Few uses make large distances by chance. Look for words to the right of others that are as frequent."
+        showing.section(name[:1].upper() + name[1:], text)
+        with st.container(key="findings"):
+            chart, aside, table = (st.container(key=name, gap="xsmall") for name in ("evidence", "panel", "rows"))
+        with chart:
+            word = self._chosen(frame) or str(frame["word"].iloc[0])
+            self._draw_chart(frame, word, by_frequency=True)
+        with aside:
+            showing.claim(word, name)
+            for row in frame[frame["word"] == word].to_dict("records"):
+                showing.explain(describing.describe_finding(self.question, row))
+            details = st.empty()
+        with table:
+            columns = columns_of_distances(frame, value, against)
+            self._draw_table(frame, columns, word, [False] * len(frame))
+            showing.download(frame, f"{self.question} {self.column}", code, key=self.question)
+        with details.container():
+            self._show_panel(self._untested(word, value, against))
 
-    def _choose_comparison(self, frame: pd.DataFrame, code: str) -> tuple[pd.DataFrame, str]:
-        """The rows of one comparison, and the code that selects them; the one with most findings to begin with."""
-        pairs = choosing.comparisons(frame)
-        pair = pairs[0]
-        if len(pairs) > 1:
-            names = {describing.describe_comparison(self.question, *one): one for one in pairs}
-            pair = names[str(address.select("Comparison", list(names), "comparison", width=320))]
-            code += f'\nframe = frame[(frame["value"] == {pair[0]!r}) & (frame["against"] == {pair[1]!r})]'
-        rows = frame[(frame["value"] == pair[0]) & (frame["against"] == pair[1])]
-        return rows.reset_index(drop=True), code
-
-    def _table(self, shown: pd.DataFrame, frame: pd.DataFrame, code: str, labels: dict[str, str]) -> None:
-        words = frame["word"].astype(str).tolist()
-
-        def pick(row: int) -> None:
-            st.session_state[CHOSEN] = words[row]
-
-        showing.table(shown.head(TABLE_ROWS), key=f"{self.question}_rows", height=420, pick=pick, labels=labels)
-        if len(frame) > TABLE_ROWS:
-            st.caption(f"The first {TABLE_ROWS:,} of {len(frame):,} words; the file has all of them.")
-        showing.download(frame, f"{self.question} {self.column}", code, key=self.question)
-
-    def _chosen(self, frame: pd.DataFrame) -> str | None:
-        words = frame["word"].astype(str).head(TABLE_ROWS).tolist()
-        return address.chosen_word(self.fitted, self.language, words, CHOSEN)
-
-    def _charts(self, frame: pd.DataFrame, title: str, text: str) -> None:
-        def pick(word: str) -> None:
-            st.session_state[CHOSEN] = word
-
-        showing.section(title, text)
-        left, right = st.columns([5, 7], gap="large")
-        with left:
-            showing.chart(plots.bars(frame.head(BARS), panels=[], width=280), "The words that come first")
-        with right:
-            chart = plots.volcano(frame, labels=LABELS, width=560, height=380)
-            showing.chart(chart, "Difference against evidence", key="volcano", pick=pick)
+    def _untested(self, word: str, value: str, against: str) -> Finding:
+        """A word of two sides that were not tested, for the panel of what its difference is made of."""
+        sides = tuple(Side(name, (), 0, 0) for name in (value, against))
+        numbers = dict.fromkeys(("estimate", "lower", "upper", "p", "p_adjusted", "interval"), float("nan"))
+        counts: dict[str, Any] = {"permutations": 0, "holds": False, "unit": None, **numbers}
+        return Finding(word, self.column, self.question, value, against, sides=sides, **counts)
 
 
-def table_of_findings(frame: pd.DataFrame) -> pd.DataFrame:
-    """The findings of one comparison as they are shown: what is used with what next to the word, p in words."""
-    shown = frame.drop(columns=["value", "against", "permutations"])
-    p = [describing.describe_p(p, n) for p, n in zip(frame["p"], frame["permutations"])]
-    first = ["word", "holds", "context", "context_against", "estimate", "lower", "upper", "p", "p_adjusted"]
-    return shown.assign(p=p)[[*first, *(name for name in shown.columns if name not in first)]]
-
-
-def labels_of_findings(one: str, two: str) -> dict[str, str]:
-    """The names of the columns of findings, for two sides."""
-    labels = {"estimate": "difference", "p_adjusted": "adjusted p"}
-    for name, label in (("context", "used with"), ("uses", "uses"), ("units", "units")):
-        labels |= {name: f"{label}, {one}", f"{name}_against": f"{label}, {two}"}
-    return labels
+def choose_word(word: str) -> None:
+    """Open the panel of a word."""
+    st.session_state[CHOSEN] = word
