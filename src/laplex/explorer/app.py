@@ -104,16 +104,20 @@ def has_page(fitted: Embeddings, name: str) -> bool:
 
 def main() -> None:
     """Run the page that the address names. It shows the message of an error instead of failing."""
-    fitted = loading.model()
-    st.set_page_config(page_title=f"{loading.folder().stem} · laplex", page_icon=str(ICON), layout="wide")
+    st.set_page_config(page_title=f"{' · '.join(loading.names())} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
+    links = st.container(key="top", horizontal=True, vertical_alignment="bottom")
+    with links:
+        address.model_box()
+    fitted = loading.model()
     pages = {
         name: st.Page(show, title=name.capitalize(), url_path=name, default=name == "overview")
         for name, show in PAGES.items()
-        if has_page(fitted, name)
+        if name == "overview" or has_page(fitted, name)
     }
-    page = st.navigation(list(pages.values()), position="top", expanded=True)
-    address.remember_pages(pages)
+    page = st.navigation(list(pages.values()), position="hidden")
+    with links:
+        address.show_links(pages, page)
     try:
         page.run()
     except address.UnknownWordError as error:
