@@ -139,7 +139,7 @@ def _word_of_box(
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
     offered = list(offered or vocabulary.words[:OFFERED_WORDS])
     index: Any = offered.index(default) if default in offered else 0 if default else None
-    typed = {"accept_new_options": True, "filter_mode": "prefix", "placeholder": placeholder}
+    typed: dict[str, Any] = {"accept_new_options": True, "filter_mode": "prefix", "placeholder": placeholder}
     text = str(select(label, offered, key, index, WORD_BOX_WIDTH, **typed) or default or "").strip()
     if not text:
         return None

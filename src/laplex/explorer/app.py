@@ -12,7 +12,7 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
-from laplex.explorer.views import change, comparison, dimensions, map, word
+from laplex.explorer.views import change, comparison, dimensions, languages, map, word
 from laplex.reports import choosing, describing
 from laplex.reports.findings import sentence
 from laplex.text.tokens import Tokens
@@ -86,7 +86,7 @@ PAGES: dict[str, Callable[[], None]] = {
     "contrast": comparison.show_contrast,
     "change": change.show,
     "dimensions": dimensions.show,
-    "languages": word.show_languages,
+    "languages": languages.show,
     "map": map.show,
 }
 

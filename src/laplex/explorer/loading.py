@@ -18,7 +18,7 @@ import streamlit as st
 from laplex.embeddings import Embeddings, load
 from laplex.errors import InputError
 from laplex.explorer.working import StoppedError, Work, Works
-from laplex.fitting.provenance import tokens_of
+from laplex.fitting.provenance import tokens_of, value_name
 from laplex.reports import choosing
 from laplex.text.tokens import Tokens
 
@@ -43,8 +43,8 @@ def names() -> list[str]:
 
 def number() -> int:
     """The place of the model that the page shows, from 0."""
-    chosen = st.session_state.get(CHOSEN)
-    return int(chosen) - 1 if chosen in map(str, range(1, len(names()) + 1)) else 0
+    chosen = str(st.session_state.get(CHOSEN))
+    return int(chosen) - 1 if chosen in [str(place) for place, _ in enumerate(names(), 1)] else 0
 
 
 def folder(fitted: Embeddings | None = None) -> Path:
@@ -90,6 +90,15 @@ def stored_findings(fitted: Embeddings, language: str | None = None) -> dict[str
         return choosing.stored_findings(fitted, language)
 
 
+def with_names(fitted: Embeddings, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table for a chart: periods with the years or days in them instead of their beginnings."""
+    columns = [name for name in fitted.columns if name in frame]
+    names = {name: {value: value_name(fitted, name, value) for value in fitted.values(name)} for name in columns}
+    shown = frame.assign(**{name: frame[name].astype(str).replace(names[name]) for name in columns})
+    shown.attrs = dict(frame.attrs)
+    return shown
+
+
 def ask(
     fitted: Embeddings, question: str, /, *arguments: Any, language: str | None = None, **options: Any
 ) -> tuple[pd.DataFrame, str]:
@@ -133,7 +142,9 @@ def work(fitted: Embeddings, asked: Any, function: Callable[[], Any]) -> Any:
     key = f"{folder(fitted)} {asked!r}"
     stopped: set[str] = st.session_state.setdefault(_STOPPED, set())
     if key in stopped:
-        st.button("Go on", key=f"_again_{hash(key)}", on_click=stopped.discard, args=(key,), icon=":material/play_arrow:")
+        st.button(
+            "Go on", key=f"_again_{hash(key)}", on_click=stopped.discard, args=(key,), icon=":material/play_arrow:"
+        )
         raise InputError("it was stopped")
     while True:
         running = _works.get(key, function)
