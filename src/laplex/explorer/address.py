@@ -54,7 +54,13 @@ def model_box() -> None:
     names = loading.names()
     if len(names) > 1:
         options = list(map(str, range(1, len(names) + 1)))
-        select("Model", options, loading.CHOSEN, format_func=lambda number: names[int(number) - 1])
+        select(
+            "Model",
+            options,
+            loading.CHOSEN,
+            format_func=lambda number: names[int(number) - 1],
+            label_visibility="collapsed",
+        )
 
 
 def _model_params() -> dict[str, str]:
@@ -85,18 +91,20 @@ def select(
     """A box with one of several values; with `format_func`, these are text, of which the box shows other names."""
     if format_func is None:
         return st.selectbox(label, options, index, key=key, bind="query-params", width=width, **more)
-    default, written = options[index], st.session_state.setdefault(_WRITTEN, {})
     # Streamlit would keep the name in the address, so the value is kept here: what the address has is taken whenever
     # it is not what was written last, as after a click on the back button
-    given = st.query_params.get(key)
-    if given != written.get(key) or st.session_state.get(key) not in options:
+    default, known = options[index], st.session_state.setdefault(_WRITTEN, {})
+    given, (written, former) = st.query_params.get(key), known.get(key, (None, default))
+    state = st.session_state.get(key)
+    if given != written or state not in options or (given is None and state == former):
         st.session_state[key] = given if given in options else default
     value = st.selectbox(label, options, key=key, format_func=format_func, width=width, **more)
-    if value == default:
+    wanted = None if value == default else value
+    if wanted is None:
         st.query_params.pop(key, None)
-    elif value != given:
-        st.query_params[key] = value
-    written[key] = None if value == default else value
+    elif wanted != given:
+        st.query_params[key] = wanted
+    known[key] = wanted, default
     return value
 
 
@@ -174,7 +182,6 @@ def suggest_words(error: UnknownWordError) -> None:
     word, vocabulary, key = error.word, error.vocabulary, f"{error.key}_suggested"
     longer = [known for known in vocabulary.words if known.startswith(word.casefold())] if word else []
     words = list(dict.fromkeys([*vocabulary.close(word, SUGGESTED_WORDS), *longer[:SUGGESTED_WORDS]]))
-    st.warning(showing.escape_markdown(str(error)), icon=":material/search_off:")
 
     def choose() -> None:
         place = st.session_state[key]
@@ -183,8 +190,10 @@ def suggest_words(error: UnknownWordError) -> None:
             several = [text.replace(word, chosen) for text in ([typed] if isinstance(typed, str) else typed)]
             st.session_state[error.key] = several[0] if isinstance(typed, str) else several
 
-    if words:
-        showing.pills("Did you mean", words, key=key, on_change=choose)
+    with st.container(key=f"unknown_{error.key}"):
+        st.warning(showing.escape_markdown(str(error)), icon=":material/search_off:")
+        if words:
+            showing.pills("Did you mean", words, key=key, on_change=choose)
 
 
 def column_box(columns: Sequence[str], key: str, label: str) -> str:

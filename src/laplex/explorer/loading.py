@@ -169,7 +169,8 @@ def _show_bar(running: Work, key: str, stopped: set[str]) -> None:
         bar = st.progress(0.0, "Reading the text …")
         st.button("Stop", key=f"_stop_{hash(key)}", on_click=stop, icon=":material/stop:")
     while not running.wait(SECONDS_BETWEEN_REPORTS):
-        bar.progress(min(running.share or 0.0, 1.0), f"Reading the text: {running.detail}" if running.detail else None)
+        detail = f"Reading the text: {running.detail}" if running.detail else "Reading the text …"
+        bar.progress(min(running.share or 0.0, 1.0), detail)
     place.empty()
 
 

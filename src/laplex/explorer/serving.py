@@ -34,8 +34,7 @@ POLICY = (
 )
 HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
 FIRST_PAGE = "/overview"  # which Streamlit knows as "/" only
-# Where the server is. Without it the browser looks below the address of the page first, and finds nothing there.
-SCRIPT = "window.__streamlit = { BACKEND_BASE_URL: location.origin }"
+SCRIPT = Path(__file__).with_name("page.js")
 
 
 class Guard:
@@ -74,9 +73,9 @@ class Guard:
 
 @cache
 def page() -> str:
-    """Streamlit's page, which is the same at the address of every page of the explorer."""
+    """Streamlit's page with a script of our own, the same at the address of every page of the explorer."""
     html = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-    return html.replace("<script", f"<script>{SCRIPT}</script>\n    <script", 1)
+    return html.replace("<script", f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>\n    <script", 1)
 
 
 @cache

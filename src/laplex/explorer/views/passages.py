@@ -16,6 +16,7 @@ from laplex.text.tokens import Tokens
 
 PASSAGES = 4  # of each part
 EVERYWHERE = "all"
+FEW_USES = 20  # in a part of the text, which is not shown first then
 
 
 def show_passages(fitted: Embeddings, word: str, language: str | None) -> None:
@@ -47,7 +48,7 @@ def _passages_of(
         st.caption(showing.escape_markdown(f"No passages: {error}."))
         return
     metadata = [column for column in tokens.columns if column in answer.frame][:MAX_METADATA]
-    showing.passages([passage(row, metadata) for row in answer.frame.to_dict("records")])
+    showing.passages([passage(row, metadata) for row in loading.with_names(fitted, answer.frame).to_dict("records")])
     showing.download(answer.frame, f"passages {word}", f"frame = {answer.code}", key=f"passages{key}")
 
 
@@ -66,13 +67,15 @@ def parts_of_text(fitted: Embeddings, word: str, language: str | None) -> dict[s
 
 def two_sides(fitted: Embeddings, word: str, language: str | None) -> list[dict[str, str]]:
     """The two parts of the text to begin with: the sides of the surest finding about the word, or else of a column."""
-    parts = parts_of_text(fitted, word, language)
+    index = fitted.language(language)
+    uses = fitted.counts[index][:, fitted.id(word, index)]
     stored = loading.stored_findings(fitted, language)
     rows = {column: frame[(frame["word"] == word) & frame["p"].notna()] for column, frame in stored.items()}
     best = sorted((name for name in rows if len(rows[name])), key=lambda name: float(rows[name]["p_adjusted"].min()))
     columns = [*best, *choosing.ordered_columns(fitted), *choosing.compared_columns(fitted)]
     for column in dict.fromkeys(columns):
-        known = [at[column] for at in parts.values() if list(at) == [column]]
+        of_value = {value: int(uses[fitted.chosen({column: value})].sum()) for value in fitted.values(column)}
+        known = [value for value, number in of_value.items() if number >= FEW_USES]
         pair = [known[0], known[-1]] if known else []
         if column in best and choosing.inference(fitted, language).question(column) == "contrast":
             row = rows[column].sort_values("p_adjusted").iloc[0]

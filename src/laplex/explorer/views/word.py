@@ -89,7 +89,8 @@ def _intervals(
         tests = choosing.inference(fitted, language)
         showing.explain(
             f"Numbers: where the cosine similarity would be in {tests.interval:.0%} of other samples, without the "
-            f"noise that draws the fitted one towards zero. Without an interval: under {tests.min_count} uses."
+            f"noise that draws the fitted one towards zero. Without an interval: under {tests.min_count} uses, or "
+            "too few units with both words."
         )
     with lists.container():
         _show_lists(fitted, word, language, where, answer.frame, "neighbors_with_intervals")
