@@ -43,7 +43,7 @@ class UnknownWordError(LaplexError):
 def show_links(pages: dict[str, Any], current: Any) -> None:
     """The links to all pages, which are kept for `go_to_word`."""
     st.session_state[_PAGES] = pages
-    with st.container(horizontal=True, gap="small", key="pages"):
+    with st.container(horizontal=True, gap="small", key="page_links"):
         for name, page in pages.items():
             with st.container(width="content", key=f"page_{'this' if page is current else name}"):
                 st.page_link(page, query_params=_model_params())

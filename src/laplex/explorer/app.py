@@ -106,7 +106,7 @@ def main() -> None:
     """Run the page that the address names. It shows the message of an error instead of failing."""
     st.set_page_config(page_title=f"{' · '.join(loading.names())} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
-    links = st.container(key="top", horizontal=True, vertical_alignment="bottom")
+    links = st.container(key="page_head", horizontal=True, vertical_alignment="bottom")
     with links:
         address.model_box()
     fitted = loading.model()

@@ -107,11 +107,9 @@ class Positions:
                 st.caption(showing.escape_markdown(f"No intervals: {error}."))
                 return
             frame = _in_order(answer.frame[answer.frame["estimate"].notna()])
-            least = choosing.inference(self.fitted, self._language).min_count
-            if len(frame) < len(answer.frame):
-                st.caption(
-                    f"Without {len(answer.frame) - len(frame)} positions of words with under {least} uses there."
-                )
+            if missing := len(answer.frame) - len(frame):
+                least = choosing.inference(self.fitted, self._language).min_count
+                st.caption(f"Without {missing} positions: under {least} uses there, or too few units with the word.")
         if len(frame):
             with place.container():
                 showing.chart(chart(loading.with_names(self.fitted, frame)), description)
