@@ -69,9 +69,14 @@ def _model_params() -> dict[str, str]:
 
 def go_to_word(word: str, language: str | None) -> None:
     """Switch to the page of a word in its language; both are then in the address."""
+    go_to("word", language, {"word": word})
+
+
+def go_to(page: str, language: str | None, choices: dict[str, str]) -> None:
+    """Switch to a page with these choices in its address, in this language."""
     # Streamlit refuses a new value of the language in the address while the box of this page is bound to it
     st.session_state[_NEXT_LANGUAGE] = language
-    st.switch_page(st.session_state[_PAGES]["word"], query_params={"word": word, **_model_params()})
+    st.switch_page(st.session_state[_PAGES][page], query_params={**choices, **_model_params()})
 
 
 def controls() -> Any:
@@ -132,7 +137,7 @@ def word_box(
 
 def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], key: str) -> str | None:
     """A word that is looked into, if one is chosen; raises UnknownWordError for one that is not in the vocabulary."""
-    return _word_of_box(fitted, language, key, None, "Look into", "Click a row, or type a word", words)
+    return _word_of_box(fitted, language, key, None, "Find a word", "Type, or click a dot or a row", words)
 
 
 def _word_of_box(

@@ -122,16 +122,23 @@ def find(
 ) -> Answer:
     """Findings, with `shared` the options that all tests share; those that are not kept with the model take a while."""
     known = {name: value for name, value in (shared or {}).items() if value is not None}
+    opened = _opened(fitted)
 
     def ask_text() -> tuple[pd.DataFrame, list[str]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            frame = getattr(fitted.inference(quiet=True, **known), question)(*arguments, **options)
+            frame = getattr(fitted.inference(quiet=True, **known, **opened), question)(*arguments, **options)
         return frame, [str(one.message) for one in caught if one.category is UserWarning]
 
     frame, said = work(fitted, (question, arguments, known, options), ask_text)
     name = code_of_call("fitted.inference", **known) if known else "fitted"
     return Answer(frame, code_of_call(f"{name}.{question}", *arguments, **options), said)
+
+
+def _opened(fitted: Embeddings) -> dict[str, Tokens]:
+    """The text as an option that all tests share, so that it is not opened each time."""
+    tokens = text(fitted)
+    return {"tokens": tokens} if isinstance(tokens, Tokens) else {}
 
 
 def work(fitted: Embeddings, asked: Any, function: Callable[[], Any]) -> Any:
@@ -185,8 +192,11 @@ def bare_distances(
 
 def explain(fitted: Embeddings, word: str, column: str, shared: dict[str, Any], options: dict[str, Any]) -> Any:
     """What the difference of a word is made of."""
+    opened = _opened(fitted)
     asked = ("explain", word, column, shared, options)
-    return work(fitted, asked, lambda: fitted.inference(quiet=True, **shared).explain(word, column, **options))
+    return work(
+        fitted, asked, lambda: fitted.inference(quiet=True, **shared, **opened).explain(word, column, **options)
+    )
 
 
 class CodeName(str):
