@@ -10,7 +10,7 @@ from explored import AWKWARD, IMAGE, SCRIPT, settle
 
 pytestmark = pytest.mark.slow
 
-PAGES = ["", "word", "contrast", "change", "dimensions", "map"]
+PAGES = ["overview", "word", "contrast", "change", "dimensions", "map"]
 
 
 def neighbors(page):
@@ -129,13 +129,6 @@ def test_every_view_has_an_address_that_restores_it(visit, demo_explorer, path):
     assert urlsplit(page.url).path == "/" + path.partition("?")[0]
     assert page.complaints == []
     assert page.get_by_test_id("stException").count() == 0
-
-
-def test_the_overview_has_an_address_too(visit):
-    assert (
-        visit("overview").get_by_role("heading", level=1).inner_text()
-        == visit("").get_by_role("heading", level=1).inner_text()
-    )
 
 
 def test_periods_are_shown_with_their_years(visit, demo_explorer):

@@ -17,7 +17,7 @@ from laplex.explorer.loading import CodeName, ask, code_of_call
 from laplex.explorer.views.passages import show_passages
 from laplex.fitting.provenance import value_name
 from laplex.plots.frames import BETWEEN
-from laplex.reports import choosing
+from laplex.reports import choosing, describing
 from laplex.reports.finding import finding
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
@@ -185,10 +185,7 @@ def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
         shown = loading.with_names(fitted, frame.drop(columns="tokens"))
         chart = plots.lines(shown, x=ordered[0], y="per_million", color=color, **CHART_SIZE)
     else:
-        names = [
-            ", ".join(key) or EVERYWHERE for key in loading.with_names(fitted, frame)[[*fitted.columns]].to_numpy()
-        ]
-        named = frame[["per_million", "count"]].assign(slice=names)
+        named = frame[["per_million", "count"]].assign(slice=describing.slice_names(fitted))
         chart = plots.bars(named, x="per_million", y="slice", panels=[], width=CHART_SIZE["width"])
     showing.chart(chart, f"Occurrences of {word} per million words by slice")
     index = fitted.language(language)
