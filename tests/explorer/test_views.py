@@ -15,6 +15,7 @@ from laplex.explorer.app import PAGES, has_page
 from laplex.explorer.loading import CodeName, code_of_call
 from laplex.explorer.showing import csv, dark_colors, escape_markdown
 from laplex.explorer.views.word import count_frame
+from laplex.fitting.provenance import value_name
 from laplex.questions.similarity import translate
 from laplex.reports.findings import sentence
 from laplex.text.slices import Slices
@@ -368,6 +369,18 @@ def test_periods_are_shown_with_their_years_and_lists_of_rare_words_are_pale(tmp
     shown = {(group, one["title"]): one["pale"] for group in lists for one in lists[group]}
     years = ("1861–1880", "1881–1900")
     assert shown == {(party, period): (party, period) == ("D", "1861–1880") for party in "DR" for period in years}
+
+
+@pytest.mark.parametrize(
+    ("every", "values", "shown"),
+    [("20y", ("1861", "1881"), "1861–1880"), ("1w", ("2010-07-05", "2010-07-12"), "2010-07-05")],
+)
+def test_charts_name_periods_as_long_as_they_know_their_order(every, values, shown):
+    model = random_model(("period",), tuple((value,) for value in values))
+    model.settings["tokens"] = {"period_lengths": {"period": every}}
+    assert value_name(model, "period", values[0]) != values[0]
+    frame = loading.with_names(model, pd.DataFrame({"period": [values[0]], "party": ["D"]}))
+    assert frame.to_dict("records") == [{"period": shown, "party": "D"}]
 
 
 def test_an_address_has_the_value_of_a_period_and_not_its_name(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ from laplex.errors import InputError
 from laplex.explorer.working import StoppedError, Work, Works
 from laplex.fitting.provenance import tokens_of, value_name
 from laplex.reports import choosing
+from laplex.text.periods import have_order
 from laplex.text.tokens import Tokens
 
 MODEL_VARIABLE = "LAPLEX_EXPLORED"
@@ -91,11 +92,12 @@ def stored_findings(fitted: Embeddings, language: str | None = None) -> dict[str
 
 
 def with_names(fitted: Embeddings, frame: pd.DataFrame) -> pd.DataFrame:
-    """A table for a chart: periods with the years or days in them instead of their beginnings."""
-    columns = [name for name in fitted.columns if name in frame]
-    names = {name: {value: value_name(fitted, name, value) for value in fitted.values(name)} for name in columns}
-    shown = frame.assign(**{name: frame[name].astype(str).replace(names[name]) for name in columns})
-    shown.attrs = dict(frame.attrs)
+    """A table for a chart: periods with the years in them, unless charts find their order by the beginnings only."""
+    shown = frame.copy()
+    for column in [name for name in fitted.columns if name in frame]:
+        names = {value: value_name(fitted, column, value) for value in fitted.values(column)}
+        if have_order(names.values()) or not have_order(names):
+            shown[column] = [names.get(value, value) for value in frame[column].astype(str)]
     return shown
 
 

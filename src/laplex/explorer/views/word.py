@@ -25,7 +25,6 @@ from laplex.text.tokens import Tokens
 CHART_SIZE: dict[str, Any] = {"width": 440, "height": 250}  # pixels
 MAX_LISTS = 24  # slices whose neighbors are shown at once
 FEW_USES = 20  # of the word in a slice, whose neighbors say little then
-EVERYWHERE = "all"
 
 
 def show() -> None:
@@ -157,18 +156,15 @@ def _other_models(word: str, language: str | None, where: dict[str, Any], k: int
         showing.section(f"In {name}")
         found = vocabulary.find(word)
         if found is None:
-            close = vocabulary.close(word)
-            st.caption(showing.escape_markdown(f"“{word}” is not used there." + _near(close)))
+            close = ", ".join(vocabulary.close(word))
+            near = f" Spelled like it: {close}." if close else ""
+            st.caption(showing.escape_markdown(f"“{word}” is not used there.{near}"))
             continue
         at = {column: value for column, value in where.items() if column in other.columns}
         at = {column: value for column, value in at.items() if value in other.values(column)}
         frame, code = ask(other, "neighbors", vocabulary.words[found], k=k, language=language, at=at)
         _show_lists(other, vocabulary.words[found], language, at, frame, f"neighbors_{place}")
         showing.download(frame, f"neighbors {word}", code, key=f"neighbors_{place}", fitted=other)
-
-
-def _near(words: Sequence[str]) -> str:
-    return f" Spelled like it: {', '.join(words)}." if words else ""
 
 
 def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
