@@ -157,7 +157,9 @@ def test_two_models_share_a_page_and_the_address_says_which_is_shown(visit, bili
     settle(page)
     assert parse_qs(urlsplit(page.url).query) == {"model": ["2"]}
     choose(page, "Model", "two")
-    assert page.get_by_role("link", name="Languages").count() == 1
+    page.get_by_text("This page needs a model with a column with an order").wait_for()
+    page.get_by_role("link", name="Languages").click()
+    page.get_by_text("The words around both").wait_for()
 
 
 def test_an_unknown_word_is_answered_by_those_that_are_written_like_it(visit):
@@ -165,6 +167,15 @@ def test_an_unknown_word_is_answered_by_those_that_are_written_like_it(visit):
     page.get_by_text("is not in the vocabulary").wait_for()
     page.get_by_test_id("stMain").get_by_text("army", exact=True).click()
     page.get_by_text("Words used like “army”").wait_for()
+
+
+def test_one_of_several_words_is_shown_and_in_the_address(visit):
+    page = visit("word?word=army,+health+tax")
+    page.get_by_role("radio", name="tax", exact=True).click()
+    page.get_by_text("Words used like “tax”").wait_for()
+    settle(page)
+    page.goto(page.url)
+    page.get_by_text("Words used like “tax”").wait_for(timeout=30_000)
 
 
 def test_of_several_words_an_unknown_one_is_put_right(visit):

@@ -400,7 +400,7 @@ def test_several_words_are_understood_and_unknown_ones_have_suggestions(saved, m
     assert [warning.value for warning in app.warning] == ["“helth” is not in the vocabulary \\(34 words\\)\\."]
     assert any("Words used like “army”" in one.value for one in app.subheader)
     assert "health" in suggestions(app, "word")
-    app = look(saved, "word", monkeypatch, {"word_of": 1}, word="army, health")
+    app = look(saved, "word", monkeypatch, {"word_of_2": 1}, word="army, health")
     assert any("Words used like “health”" in one.value for one in app.subheader)
     assert not app.warning
 

@@ -159,7 +159,8 @@ def _word_of_box(
     words = known_words(text, vocabulary, key)
     if len(words) == 1:
         return words[0]
-    place = showing.pills(f"{label}: which", words, key=f"{key}_of", default=0, label_visibility="collapsed")
+    shown: dict[str, Any] = {"default": 0, "label_visibility": "collapsed", "bind": "query-params"}
+    place = showing.pills(f"{label}: which", words, key=f"{key}_of_{len(words)}", **shown)
     return words[place or 0]
 
 

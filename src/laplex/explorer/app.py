@@ -91,6 +91,13 @@ PAGES: dict[str, Callable[[], None]] = {
 }
 
 
+NEEDS = {
+    "contrast": "a column with groups to compare",
+    "change": "a column with an order, such as periods of time",
+    "languages": "several languages",
+}
+
+
 def has_page(fitted: Embeddings, name: str) -> bool:
     """Whether a page has anything to show for this model."""
     tests = choosing.inference(fitted)
@@ -106,18 +113,21 @@ def main() -> None:
     """Run the page that the address names. It shows the message of an error instead of failing."""
     st.set_page_config(page_title=f"{' · '.join(loading.names())} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
-    links = st.container(key="page_head", horizontal=True, vertical_alignment="bottom")
-    with links:
+    head = st.container(key="page_head", horizontal=True, vertical_alignment="bottom")
+    with head:
         address.model_box()
     fitted = loading.model()
     pages = {
         name: st.Page(show, title=name.capitalize(), url_path=name, default=name == "overview")
         for name, show in PAGES.items()
-        if name == "overview" or has_page(fitted, name)
     }
     page = st.navigation(list(pages.values()), position="hidden")
-    with links:
-        address.show_links(pages, page)
+    shown = {name: each for name, each in pages.items() if has_page(fitted, name)}
+    with head:
+        address.show_links(shown, page)
+    if page not in shown.values():
+        showing.heading(page.title, f"This page needs a model with {NEEDS[page.url_path]}.")
+        return
     try:
         page.run()
     except address.UnknownWordError as error:
