@@ -135,9 +135,15 @@ def word_box(
     return str(_word_of_box(fitted, language, key, default, label, "Type a word"))
 
 
-def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], key: str) -> str | None:
+def chosen_word(
+    fitted: Embeddings,
+    language: str | None,
+    words: Sequence[str],
+    key: str,
+    placeholder: str = "Type, or click a dot or a row",
+) -> str | None:
     """A word that is looked into, if one is chosen; raises UnknownWordError for one that is not in the vocabulary."""
-    return _word_of_box(fitted, language, key, None, "Find a word", "Type, or click a dot or a row", words)
+    return _word_of_box(fitted, language, key, None, "Find a word", placeholder, words)
 
 
 def _word_of_box(
