@@ -19,6 +19,7 @@ from laplex.explorer import loading, showing
 from laplex.fitting.provenance import value_name
 from laplex.plots.chart import title_of
 from laplex.reports import choosing
+from laplex.reports.describing import SMALL_SLICE_TOKENS
 from laplex.text.tokens import Tokens
 from laplex.text.vocabulary import Vocabulary
 
@@ -26,7 +27,7 @@ OFFERED_WORDS = 20_000
 SUGGESTED_WORDS = 6
 POLES = (("rich", "poor"), ("war", "peace"), ("good", "bad"), ("strong", "weak"), ("man", "woman"), ("new", "old"))
 BOX_WIDTH, WORD_BOX_WIDTH = 180, 260  # pixels
-ENOUGH_USES_OF_POLE = 50  # in every slice
+ENOUGH_USES_OF_POLE = 50  # in every slice with enough text
 ALL = "all"
 _PAGES, _NEXT_LANGUAGE, _WRITTEN = "_pages", "_next_language", "_written"  # of the state of a session
 
@@ -230,7 +231,7 @@ def slice_boxes(fitted: Embeddings, without: Sequence[str] = (), every: bool = T
 
 
 def pole_boxes(fitted: Embeddings, language: str | None) -> tuple[list[str], list[str]]:
-    """The words at the two poles of a dimension; to begin with, two opposites that every slice has often enough."""
+    """The words at the two poles of a dimension; to begin with, two opposites that slices use often enough."""
     vocabulary = fitted.rows.vocabularies[fitted.language(language)]
     defaults = _first_poles(fitted, language) or (loading.first_words(fitted, 2, language) * 2)[:2]
     help = "One word or several, with commas or spaces between them; a phrase as one."
@@ -244,7 +245,9 @@ def pole_boxes(fitted: Embeddings, language: str | None) -> tuple[list[str], lis
 def _first_poles(fitted: Embeddings, language: str | None) -> tuple[str, str] | None:
     index = fitted.language(language)
     vocabulary, counts = fitted.rows.vocabularies[index], fitted.counts[index]
-    full = counts[counts.sum(1) > 0]  # slices with text
+    tokens = counts.sum(1)
+    large = tokens >= SMALL_SLICE_TOKENS
+    full = counts[large if large.any() else tokens > 0]
     least = {
         poles: int(full[:, [vocabulary[word] for word in poles]].min(initial=ENOUGH_USES_OF_POLE))
         for poles in POLES
