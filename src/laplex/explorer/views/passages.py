@@ -36,7 +36,10 @@ def show_passages(fitted: Embeddings, word: str, language: str | None) -> None:
             chosen.append((box(format_func=lambda part: names[part] or EVERYWHERE), st.container()))
     for number, (part, place) in enumerate(chosen, 1):
         with place:
-            _passages_of(fitted, tokens, word, language, parts[part], str(number))
+            if part in [other for other, _ in chosen[: number - 1]]:
+                st.caption("The same text.")
+            else:
+                _passages_of(fitted, tokens, word, language, parts[part], str(number))
 
 
 def _passages_of(
