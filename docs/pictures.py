@@ -38,6 +38,8 @@ PAGES = {
 # pages that take seconds, and variants of pages
 FURTHER = {
     "word-along": "word?word=freedom&along=true&bare=true&graph=true",
+    "word-intervals": "word?word=freedom&intervals=true",
+    "dimensions-intervals": "dimensions?intervals=true",
     "contrast-bare": "contrast?bare=true",
     "map-plain": "map",
     "map-poles": "map?color=between+two+poles",

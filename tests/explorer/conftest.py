@@ -76,10 +76,13 @@ def bilingual() -> lx.Embeddings:
 
 
 @pytest.fixture(scope="session")
-def bilingual_explorer(bilingual: lx.Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Explorer]:
+def bilingual_explorer(
+    bilingual: lx.Embeddings, saved: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Explorer]:
+    """The explorer of two models: that of two languages, and the small one."""
     folder = tmp_path_factory.mktemp("bilingual") / "two.laplex"
     bilingual.save(folder)
-    with explore(folder, port=unused_port(), browser=False, wait=False, quiet=True) as running:
+    with explore(folder, saved, port=unused_port(), browser=False, wait=False, quiet=True) as running:
         yield running
 
 

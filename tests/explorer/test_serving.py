@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import http.client
 import importlib.util
 import os
@@ -21,7 +23,7 @@ import laplex as lx
 from laplex.errors import InputError, LaplexError
 from laplex.explorer import launching
 from laplex.explorer.launching import explore, free_port
-from laplex.explorer.serving import Guard, is_ours, policy
+from laplex.explorer.serving import Guard, is_ours, page, policy
 
 
 def ask(explorer, path="/", **headers):
@@ -81,6 +83,11 @@ def test_a_model_that_is_none_is_refused_and_nothing_runs_on(tmp_path, monkeypat
     assert [process.poll() is None for process in started] == [False]
 
 
+def test_more_than_two_models_are_refused(saved):
+    with pytest.raises(InputError, match="one model or two side by side, not 3"):
+        explore(saved, saved, saved, browser=False)
+
+
 def test_what_is_no_model_is_refused():
     with pytest.raises(InputError, match="a fitted model or the folder of a saved one, not int"):
         explore(3, browser=False)
@@ -123,6 +130,16 @@ def test_what_it_sends_lets_the_browser_load_nothing_from_elsewhere(explorer):
         assert "*" not in part.replace(":*", "")
     assert "'unsafe-inline'" not in policy().split("script-src")[1].split(";")[0]
     assert headers["x-frame-options"] == "DENY"
+
+
+def test_every_page_has_an_address_and_the_script_that_its_policy_allows(explorer):
+    status, headers, body = ask(explorer, "/word?word=tax")
+    assert (status, body.decode()) == (200, page())
+    script = re.search(r"<script>(.*?)</script>", page(), re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in {name.lower(): value for name, value in headers.items()}["content-security-policy"]
+    status, headers, _ = ask(explorer, "/overview?model=2")
+    assert (status, headers["location"]) == (307, "/?model=2")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from laplex.explorer.app import PAGES, has_page
 from laplex.explorer.loading import CodeName, code_of_call
 from laplex.explorer.showing import csv, dark_colors, escape_markdown
 from laplex.explorer.views.word import count_frame
+from laplex.fitting.provenance import value_name
 from laplex.inference.inference import Asked
 from laplex.questions.similarity import translate
 from laplex.reports import choosing
@@ -340,7 +341,7 @@ def test_without_the_text_the_panel_says_what_is_missing(without_text, monkeypat
     assert "<mark>" not in html(app)
     word = look(without_text, "word", monkeypatch, word="health")
     assert any("Not here" in caption.value for caption in word.caption)
-    assert any("By party, D against R" in text.value.replace("\\", "") for text in word.markdown)
+    assert any("“health” differs by party" in text.value for text in word.markdown)
 
 
 def test_function_words_are_shown_if_they_are_asked_for(saved, fitted, monkeypatch):
@@ -449,13 +450,124 @@ def test_a_csv_runs_nothing(fitted):
     assert "'=1+1" in text
 
 
-def test_passages_are_of_the_word_in_its_slice(saved, fitted, monkeypatch):
-    app = look(saved, "word", monkeypatch, word="health", passages="R, 2001")
-    expected = fitted.passages("health", at={"party": "R", "year": "2001"}, top=4)
-    assert set(expected["party"]) == {"R"}
-    for row in expected.itertuples():
-        assert escape(row.before) in html(app)
-    assert html(app).count("<mark>health</mark>") == 4
+def test_passages_are_of_the_word_in_the_chosen_parts_side_by_side(saved, fitted, monkeypatch):
+    app = look(saved, "word", monkeypatch, word="health", text1="R, 2001", text2="2003")
+    for at in ({"party": "R", "year": "2001"}, {"year": "2003"}):
+        expected = fitted.passages("health", at=at, top=4)
+        for row in expected.itertuples():
+            assert escape(row.before) in html(app)
+    assert html(app).count("<mark>health</mark>") == 8
+
+
+def test_passages_begin_with_both_sides_of_the_surest_finding(saved, monkeypatch):
+    app = look(saved, "word", monkeypatch, word="health")
+    assert (app.selectbox(key="text1").value, app.selectbox(key="text2").value) == ("D", "R")
+
+
+def periods(folder):
+    """A model by party and period of twenty years; "army" has few uses in the first."""
+    model = random_model(("party", "period"), tuple((one, two) for one in "DR" for two in ("1861", "1881")))
+    model.counts[0][0, model.id("army", 0)] = 3
+    model.settings["tokens"] = {"folder": "gone", "digest": "", "period_lengths": {"period": "20y"}}
+    model.save(folder)
+    return folder
+
+
+def test_periods_are_shown_with_their_years_and_lists_of_rare_words_are_pale(tmp_path, monkeypatch):
+    lists = {}
+    monkeypatch.setattr(showing, "grid", lambda groups, **_: lists.update(groups))
+    look(periods(tmp_path / "m.laplex"), "word", monkeypatch, word="army")
+    shown = {(group, one["title"]): one["pale"] for group in lists for one in lists[group]}
+    years = ("1861–1880", "1881–1900")
+    assert shown == {(party, period): (party, period) == ("D", "1861–1880") for party in "DR" for period in years}
+
+
+@pytest.mark.parametrize(
+    ("every", "values", "shown"),
+    [("20y", ("1861", "1881"), "1861–1880"), ("1w", ("2010-07-05", "2010-07-12"), "2010-07-05")],
+)
+def test_charts_name_periods_as_long_as_they_know_their_order(every, values, shown):
+    model = random_model(("period",), tuple((value,) for value in values))
+    model.settings["tokens"] = {"period_lengths": {"period": every}}
+    assert value_name(model, "period", values[0]) != values[0]
+    frame = loading.with_names(model, pd.DataFrame({"period": [values[0]], "party": ["D"]}))
+    assert frame.to_dict("records") == [{"period": shown, "party": "D"}]
+
+
+def test_an_address_has_the_value_of_a_period_and_not_its_name(tmp_path, monkeypatch):
+    app = look(periods(tmp_path / "m.laplex"), "word", monkeypatch, **{"at.period": "1881"})
+    box = app.selectbox(key="at.period")
+    assert (box.value, box.options) == ("1881", ["all", "1861–1880", "1881–1900"])
+    app = box.set_value("1861").run()
+    assert app.query_params["at.period"] == "1861"
+    app.query_params["at.period"] = "1881"  # as by the back button
+    assert app.run().selectbox(key="at.period").value == "1881"
+    app = app.selectbox(key="at.period").set_value("all").run()
+    assert "at.period" not in app.query_params
+
+
+def test_several_words_are_understood_and_unknown_ones_have_suggestions(saved, monkeypatch):
+    app = look(saved, "word", monkeypatch, word="army, helth school")
+    assert [warning.value for warning in app.warning] == ["“helth” is not in the vocabulary \\(34 words\\)\\."]
+    assert any("Words used like “army”" in one.value for one in app.subheader)
+    assert "health" in suggestions(app, "word")
+    app = look(saved, "word", monkeypatch, {"word_of_2": 1}, word="army, health")
+    assert any("Words used like “health”" in one.value for one in app.subheader)
+    assert not app.warning
+
+
+def suggestions(app, key):
+    return [str(option) for option in app.button_group(key=f"{key}_suggested").options]
+
+
+@pytest.mark.parametrize(("key", "known"), [("plus", "war"), ("minus", "tax"), ("words", "army")])
+def test_every_box_of_a_dimension_suggests_words(saved, monkeypatch, key, known):
+    query = {"plus": "war", "minus": "tax", "words": "army", key: f"{known}x"}
+    with pytest.raises(AssertionError, match=f"“{known}x” is not in the vocabulary"):  # which main() shows
+        look(saved, "dimensions", monkeypatch, **query)
+    app = look(saved, "dimensions", monkeypatch, **query | {key: f"school, {known}x"})
+    assert len(app.warning) == 1
+    assert suggestions(app, key)[0] == known
+
+
+def test_poles_to_begin_with_are_used_everywhere(tmp_path, monkeypatch):
+    words = [*WORDS, "rich", "poor", "good", "bad"]
+    counts = np.full((2, len(words)), 90)
+    counts[1, words.index("poor")] = 4
+    vectors = np.random.default_rng(0).standard_normal((2, len(words), 6))
+    slices = Slices(("party",), (("D",), ("R",)), np.empty(0, np.int32))
+    vocabulary = lx.Vocabulary(words, counts.sum(0))
+    lx.Embeddings.of([vocabulary], [vectors], slices=slices, counts=[counts]).save(tmp_path / "m.laplex")
+    app = look(tmp_path / "m.laplex", "dimensions", monkeypatch)
+    assert [app.text_input(key=key).value for key in ("plus", "minus")] == ["good", "bad"]
+    shown = app.dataframe[-1].value
+    assert shown["good"].tolist() == [90, 90]
+
+
+def test_intervals_take_the_place_of_bare_numbers(saved, fitted, monkeypatch):
+    app = look(saved, "word", monkeypatch, intervals="true", word="health")
+    (code,) = [block.value for block in app.code if "neighbors(" in block.value]
+    assert "test=False" not in code
+    app = look(saved, "dimensions", monkeypatch, intervals="true", plus="war", minus="tax", words="health")
+    assert any("Without 2 positions: under 100 uses there" in one.value for one in app.caption)
+
+
+def test_two_models_are_shown_side_by_side(saved, tmp_path, monkeypatch):
+    lists = {}
+    monkeypatch.setattr(showing, "grid", lambda groups, key, **_: lists.update({key: groups}))
+    KINDS["time"].save(tmp_path / "other.laplex")
+    both = loading.BETWEEN_FOLDERS.join([str(saved), str(tmp_path / "other.laplex")])
+    app = look(both, "word", monkeypatch, word="tax", k="3", **{"at.party": "D"})
+    assert any(one.value == "In other" for one in app.subheader)
+    expected = KINDS["time"].neighbors("tax", 3, test=False)["neighbor"].tolist()
+    found = [item["word"] for one in lists["neighbors_1"][""] for item in one["items"]]
+    assert found == expected
+    code = next(block.value for block in app.code if "other.laplex" in block.value)
+    defined = {}
+    exec(code.replace("fitted.neighbors", "frame = fitted.neighbors"), defined)
+    assert defined["frame"]["neighbor"].tolist() == expected
+    app = look(both, "word", monkeypatch, {"model": "2"}, word="navy")
+    assert any(one.value == "In small" for one in app.subheader)
 
 
 def test_a_phrase_is_chosen_with_spaces_or_hyphens(tmp_path, monkeypatch):

@@ -272,13 +272,16 @@ def export(
 
 @command("laplex explore speeches.laplex")
 def explore(
-    model: SavedModel,
+    models: Annotated[list[Path], Argument(metavar="MODEL [MODEL]", help="The folder of a saved model, or of two.")],
     port: Annotated[int, Option(help="The port to serve at; if it is taken, the next free one.")] = PORT,
     browser: Annotated[bool, Option("--browser/--no-browser", help="Whether to open the page in a browser.")] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Explore a model in the browser: words, contrasts, change, dimensions, a map. Ctrl-C stops it."""
-    lx.explore(model, port=port, browser=browser, wait=True, quiet=quiet)
+    """Explore a model in the browser: words, contrasts, change, dimensions, a map. Ctrl-C stops it.
+
+    Two models are shown side by side.
+    """
+    lx.explore(*models, port=port, browser=browser, wait=True, quiet=quiet)
 
 
 @command('laplex report speeches.laplex --words "health tax" --unit speaker')

@@ -3,7 +3,8 @@
     launching  explore(): starts the process that serves the pages, and stops it
     serving    that process, and which requests it answers
     app        the pages, as Streamlit runs them; each is a function here or in `views`
-    loading    the model, its text, and answers with the Python that gives them
+    loading    the models, their text, and answers with the Python that gives them
+    working    what takes longer, in threads
     address    widgets whose values are kept in the address of the page
     showing    texts, charts, tables, lists of words and downloads
 

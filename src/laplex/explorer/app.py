@@ -10,7 +10,7 @@ import streamlit as st
 from laplex.embeddings import Embeddings
 from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
-from laplex.explorer.views import change, comparison, dimensions, map, overview, word
+from laplex.explorer.views import change, comparison, dimensions, languages, map, overview, word
 from laplex.reports import choosing
 
 STYLE, ICON = (Path(__file__).with_name(name) for name in ("style.css", "icon.svg"))
@@ -22,8 +22,15 @@ PAGES: dict[str, Callable[[], None]] = {
     "contrast": comparison.show_contrast,
     "change": change.show,
     "dimensions": dimensions.show,
-    "languages": word.show_languages,
+    "languages": languages.show,
     "map": map.show,
+}
+
+
+NEEDS = {
+    "contrast": "a column with groups to compare",
+    "change": "a column with an order, such as periods of time",
+    "languages": "several languages",
 }
 
 
@@ -40,16 +47,23 @@ def has_page(fitted: Embeddings, name: str) -> bool:
 
 def main() -> None:
     """Run the page that the address names. It shows the message of an error instead of failing."""
-    fitted = loading.model()
-    st.set_page_config(page_title=f"{loading.folder().stem} · laplex", page_icon=str(ICON), layout="wide")
+    st.set_page_config(page_title=f"{' · '.join(loading.names())} · laplex", page_icon=str(ICON), layout="wide")
     st.html(f"<style>{STYLE.read_text(encoding='utf-8')}</style>")
+    head = st.container(key="page_head", horizontal=True, vertical_alignment="bottom")
+    with head:
+        address.model_box()
+    fitted = loading.model()
     pages = {
         name: st.Page(show, title=name.capitalize(), url_path=name, default=name == "overview")
         for name, show in PAGES.items()
-        if has_page(fitted, name)
     }
-    page = st.navigation(list(pages.values()), position="top", expanded=True)
-    address.remember_pages(pages)
+    page = st.navigation(list(pages.values()), position="hidden")
+    shown = {name: each for name, each in pages.items() if has_page(fitted, name)}
+    with head:
+        address.show_links(shown, page)
+    if page not in shown.values():
+        showing.heading(page.title, f"This page needs a model with {NEEDS[page.url_path]}.")
+        return
     try:
         page.run()
     except address.UnknownWordError as error:

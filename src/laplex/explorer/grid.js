@@ -14,12 +14,13 @@ export default function (component) {
     if (group.title) section.append(make("h4", "group-title", group.title));
     const lists = make("div", "lists");
     group.lists.forEach((list, place) => {
-      const column = make("div", "list");
+      const column = make("div", list.pale ? "list pale" : "list");
       if (list.title) column.append(make("div", "title", list.title));
       if (list.note) column.append(make("div", "note", list.note));
+      const model = new URLSearchParams(location.search).get("model");
       for (const item of list.items) {
         const link = make("a", `item ${item.mark}`);
-        const address = new URLSearchParams({ word: item.word, ...(list.language && { language: list.language }) });
+        const address = new URLSearchParams({ word: item.word, ...(list.language && { language: list.language }), ...(model && { model }) });
         link.href = `/word?${address}`;
         link.style.setProperty("--share", `${Math.round(100 * item.share)}%`);
         link.append(make("span", "word", item.word), make("span", "value", item.value));

@@ -28,6 +28,7 @@ ADDRESS = "127.0.0.1"
 PORT = 8501
 PORTS_TRIED = 100
 START_TIMEOUT = 120.0  # seconds
+MAX_MODELS = 2
 
 
 class Explorer:
@@ -78,17 +79,16 @@ class Explorer:
 
 
 def explore(
-    model: Embeddings | str | os.PathLike[str],
-    *,
+    *models: Embeddings | str | os.PathLike[str],
     port: int = PORT,
     browser: bool = True,
     wait: bool | None = None,
     quiet: bool = False,
 ) -> Explorer:
-    """Open a fitted or saved model in the browser.
+    """Open a fitted or saved model in the browser, or two models side by side.
 
     Args:
-        model: A fitted model, or the path of a saved one.
+        *models: A fitted model, or the path of a saved one; or two of them.
         port: The first port that is tried; if it is taken, the next free one is used.
         browser: Whether to open the browser. If not, only the address is printed.
         wait: Whether to wait until Ctrl-C. By default only in a script; elsewhere it runs until `stop()` is called.
@@ -101,24 +101,30 @@ def explore(
 
         lx.explore(fitted)
         lx.explore("speeches.laplex", port=9000)
+        lx.explore("speeches.laplex", "newspapers.laplex")
     """
+    if not 1 <= len(models) <= MAX_MODELS:
+        raise InputError(f"the explorer shows one model or two side by side, not {len(models)}")
     if importlib.util.find_spec("streamlit") is None:
         raise InputError('the explorer needs Streamlit: pip install "laplex[explorer]"')
-    temporary = None
-    if isinstance(model, (str, os.PathLike)):
-        folder = Path(model)
-    else:
-        temporary = tempfile.TemporaryDirectory(prefix="laplex-", ignore_cleanup_errors=True)
-        folder = Path(temporary.name) / "fitted.laplex"
-        _save(model, folder)
+    temporary = tempfile.TemporaryDirectory(prefix="laplex-", ignore_cleanup_errors=True)
+    folders, saved = [], []
+    for place, model in enumerate(models, 1):
+        if isinstance(model, (str, os.PathLike)):
+            folders.append(Path(model))
+            saved.append(folders[-1])
+        else:
+            folders.append(Path(temporary.name) / ("fitted.laplex" if len(models) == 1 else f"fitted-{place}.laplex"))
+            _save(model, folders[-1])
     free = free_port(port)
     # -P: files in the current folder are not imported in place of Python's modules of the same name
-    command = [sys.executable, "-P", "-m", "laplex.explorer.serving", str(folder.absolute()), str(free)]
+    command = [sys.executable, "-P", "-m", "laplex.explorer.serving", str(free)]
+    command += [str(folder.absolute()) for folder in folders]
     # the process ends when its standard input is closed, which it is also if this process is killed
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     explorer = Explorer(process, f"http://{ADDRESS}:{free}", temporary)
     try:
-        if temporary is None:
+        for folder in saved:
             _check(folder)  # while it starts
         if free != port:
             say(f"port {port} is taken: {free} is used", quiet=quiet)

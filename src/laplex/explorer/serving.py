@@ -1,4 +1,4 @@
-"""The process that serves the explorer: python -m laplex.explorer.serving FOLDER PORT
+"""The process that serves the explorer: python -m laplex.explorer.serving PORT FOLDER [FOLDER]
 
 It listens at 127.0.0.1 only, and ends when its standard input does. Requests are answered only if they were sent to
 this machine by its own name, since a name elsewhere may be made to point here, and only if they do not come from a page
@@ -33,6 +33,8 @@ POLICY = (
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
+FIRST_PAGE = "/overview"  # which Streamlit knows as "/" only
+SCRIPT = Path(__file__).with_name("page.js")
 
 
 class Guard:
@@ -57,14 +59,29 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *encoded]
             await send(message)
 
-        await self._app(scope, receive, send_guarded if scope["type"] == "http" else send)
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        elif scope["method"] != "GET" or not re.fullmatch(r"/[a-z]*", scope["path"]):
+            await self._app(scope, receive, send_guarded)
+        elif scope["path"] == FIRST_PAGE:
+            query = scope["query_string"]
+            await _answer(send_guarded, 307, {"location": "/" + (f"?{query.decode('latin-1')}" if query else "")})
+        else:
+            headers = {"content-type": "text/html; charset=utf-8", "cache-control": "no-cache"}
+            await _answer(send_guarded, 200, headers, page())
+
+
+@cache
+def page() -> str:
+    """Streamlit's page with a script of our own, the same at the address of every page of the explorer."""
+    html = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    return html.replace("<script", f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>\n    <script", 1)
 
 
 @cache
 def policy() -> str:
-    """What the browser may load. Of scripts within the page, only those of Streamlit's own page."""
-    page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
-    inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    """What the browser may load. Of scripts within the page, only those of `page`."""
+    inline = re.findall(r"<script>(.*?)</script>", page(), re.DOTALL)
     hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
     sockets = " ".join(f"ws://{host}:*" for host in HOSTS)
     return POLICY.format(scripts=" ".join(f"'sha256-{known}'" for known in hashes), sockets=sockets)
@@ -90,14 +107,22 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
-    await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
-    await send({"type": "http.response.body", "body": b"The explorer answers its own pages on this machine only.\n"})
+    text = "The explorer answers its own pages on this machine only.\n"
+    await _answer(send, 403, {"content-type": "text/plain"}, text)
+
+
+async def _answer(send: Send, status: int, headers: dict[str, str], text: str = "") -> None:
+    body = text.encode()
+    headers = {**headers, "content-length": str(len(body))}
+    encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})
 
 
 def main() -> None:
-    """Serve the model in the folder that the command line names."""
-    folder, port = sys.argv[1:]
-    os.environ[loading.MODEL_VARIABLE] = folder
+    """Serve the models in the folders that the command line names."""
+    port, *folders = sys.argv[1:]
+    os.environ[loading.MODEL_VARIABLE] = loading.BETWEEN_FOLDERS.join(folders)
     threading.Thread(target=_exit_with_stdin, daemon=True).start()
     threading.Thread(target=_import_pages, daemon=True).start()
     app = st.App(Path(__file__).with_name("app.py"), middleware=[Middleware(Guard)])

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from laplex.embeddings import Embeddings
 from laplex.explorer.loading import folder
 from laplex.plots import Chart
 from laplex.questions.export import escape_formulas
@@ -173,9 +174,11 @@ def _column(name: str, values: pd.Series, label: str | None) -> Any:
     return st.column_config.TextColumn(label)
 
 
-def word_list(title: str, items: list[dict[str, Any]], language: str | None, note: str = "") -> dict[str, Any]:
+def word_list(
+    title: str, items: list[dict[str, Any]], language: str | None, note: str = "", pale: bool = False
+) -> dict[str, Any]:
     """Words below each other, each with a bar behind it; a click leads to the page of the word in `language`."""
-    return {"title": title, "note": note, "language": language, "items": items}
+    return {"title": title, "note": note, "language": language, "items": items, "pale": pale}
 
 
 def item(word: str, share: float, value: str, mark: str = "") -> dict[str, Any]:
@@ -183,11 +186,17 @@ def item(word: str, share: float, value: str, mark: str = "") -> dict[str, Any]:
     return {"word": word, "share": share, "value": value, "mark": mark}
 
 
-def similar_words(frame: pd.DataFrame, mark: Callable[[str], str] = lambda word: "") -> list[dict[str, Any]]:
-    """The neighbors of a frame with their cosine similarities."""
-    cosine = frame["similarity" if "similarity" in frame else "estimate"]
-    pairs = zip(frame["neighbor"].astype(str), cosine.astype(float).tolist())
-    return [item(word, max(0.0, value), f"{value:.2f}", mark(word)) for word, value in pairs]
+def similar_words(frame: pd.DataFrame, marks: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """The neighbors of a frame with their cosine similarities, or with intervals if it has them."""
+    items = []
+    for row in frame.to_dict("records"):
+        word, similarity = str(row["neighbor"]), float(row["similarity"])
+        if pd.notna(row.get("lower")):
+            similarity, value = float(row["estimate"]), f"{row['lower']:.2f}–{row['upper']:.2f}"
+        else:
+            value = f"{similarity:.2f}" if "lower" not in row else f"{row['uses']:,} uses"
+        items.append(item(word, max(0.0, similarity), value.replace("-", "−"), (marks or {}).get(word, "")))
+    return items
 
 
 def grid(
@@ -220,8 +229,8 @@ def _file(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
-    """The table as a CSV file, and the Python that gives it."""
+def download(frame: pd.DataFrame, name: str, code: str, *, key: str, fitted: Embeddings | None = None) -> None:
+    """The table as a CSV file, and the Python that gives it from the model that the page shows, or from another."""
     with st.container(horizontal=True, key=f"offer_{key}"):
         st.download_button(
             "CSV",
@@ -234,7 +243,7 @@ def download(frame: pd.DataFrame, name: str, code: str, *, key: str) -> None:
             type="tertiary",
         )
         with st.popover("Python", icon=":material/code:", type="tertiary"):
-            st.code(f"import laplex as lx\n\nfitted = lx.load({str(folder())!r})\n{code}", wrap_lines=True)
+            st.code(f"import laplex as lx\n\nfitted = lx.load({str(folder(fitted))!r})\n{code}", wrap_lines=True)
 
 
 def csv(frame: pd.DataFrame) -> bytes:

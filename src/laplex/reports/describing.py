@@ -15,6 +15,7 @@ import pandas as pd
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import quote
+from laplex.fitting.provenance import value_name
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
 from laplex.plots.frames import name_of_side
@@ -83,8 +84,9 @@ def describe_finding(question: str, row: Mapping[Any, Any]) -> str:
 
 
 def slice_names(fitted: Embeddings) -> list[str]:
-    """The name of each slice, such as "D, 2010"; "all" if there is only one."""
-    return [", ".join(key) or "all" for key in fitted.rows.slices.keys]
+    """The name of each slice, such as "D, 2010–2019"; "all" if there is only one."""
+    keys = [zip(fitted.columns, key) for key in fitted.rows.slices.keys]
+    return [", ".join(value_name(fitted, *each) for each in key) or "all" for key in keys]
 
 
 def slices_chart(fitted: Embeddings) -> plots.Chart:

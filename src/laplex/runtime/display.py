@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
@@ -26,7 +26,9 @@ _BORDER = "border: 0; border-top: 1px solid rgba(128, 128, 128, 0.3)"
 _CELL = f"{_BORDER}; padding: 0.2em 1.2em 0.2em 0; text-align: left; vertical-align: top; background: none"
 _CELL_STYLES = {"td": _CELL, "th": f"{_CELL}; font-weight: 600; white-space: nowrap"}
 _TABLE = "border-collapse: collapse; border: 0; margin: 0.5em 0 0; font-size: 0.93em; color: inherit"
+Report = Callable[[str, float | None, str], None]  # of a label, the share that is done, and a detail in words
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
+_report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -65,12 +67,15 @@ class Bar:
     def __init__(self, label: str, quiet: bool) -> None:
         self._label = label
         self._quiet = quiet or _silent.get()
+        self._report = _report.get()
         self._next_line = time.monotonic() + SECONDS_BEFORE_PROGRESS
         self._console = Console(stderr=True)
         self._progress: Progress | None = None
 
     def update(self, share: float | None, detail: str = "") -> None:
         """Show the share of the work that is done (0 to 1, None if unknown) and a detail in words."""
+        if self._report is not None:
+            self._report(self._label, share, detail)
         if self._progress is not None:
             self._progress.update(self._progress.task_ids[0], completed=share or 0.0, detail=detail)
         elif not self._quiet and time.monotonic() >= self._next_line:
@@ -118,6 +123,16 @@ def silence() -> Iterator[None]:
         yield
     finally:
         _silent.reset(token)
+
+
+@contextmanager
+def reported(report: Report) -> Iterator[None]:
+    """Give the progress of everything called within to a function, also if it is quiet; its errors end the work."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
 
 
 def card(

@@ -1,9 +1,9 @@
-"""Two pages on a word: its neighbors, frequency, distances, passages and edges in the prior; and its translations."""
+"""The page of a word: its neighbors, frequency, findings, passages and edges in the prior."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,21 +11,20 @@ import streamlit as st
 
 from laplex import plots
 from laplex.embeddings import Embeddings
-from laplex.errors import LaplexError
+from laplex.errors import InputError, LaplexError
 from laplex.explorer import address, loading, showing
 from laplex.explorer.loading import CodeName, ask, code_of_call
+from laplex.explorer.views.passages import show_passages
+from laplex.fitting.provenance import value_name
 from laplex.plots.frames import BETWEEN
-from laplex.questions.similarity import translate
 from laplex.reports import choosing, describing
-from laplex.reports.finding import MAX_METADATA, passage
+from laplex.reports.finding import finding
 from laplex.text.periods import in_order
 from laplex.text.tokens import Tokens
 
 CHART_SIZE: dict[str, Any] = {"width": 440, "height": 250}  # pixels
 MAX_LISTS = 24  # slices whose neighbors are shown at once
-PASSAGES = 4
-BEST_WORDS = 12
-TABLE_HEIGHT = 35 * (BEST_WORDS + 1) + 3  # pixels
+FEW_USES = 20  # of the word in a slice, whose neighbors say little then
 
 
 def show() -> None:
@@ -37,67 +36,135 @@ def show() -> None:
         word = address.word_box(fitted, language)
         where = address.slice_boxes(fitted)
         k = int(st.number_input("Neighbors", 3, 50, 10, key="k", bind="query-params", width=130))
-    _neighbors(fitted, word, language, where, k)
+    status, lists = _neighbors(fitted, word, language, where, k)
+    _other_models(word, language, where, k)
     left, right = st.columns(2, gap="large")
     with left:
         _frequency(fitted, word, language)
     with right:
         _findings(fitted, word, language)
-    _passages(fitted, word, language)
+    passages = st.container()
     _prior(fitted, word, language, where)
+    # what reads the text comes last, so that nothing else waits for it
+    with passages:
+        show_passages(fitted, word, language)
+    if lists is not None:
+        _intervals(fitted, word, language, where, k, status, lists)
 
 
-def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], k: int) -> None:
+def _neighbors(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], k: int) -> tuple[Any, Any]:
+    """The neighbors by the fitted vectors; where those with intervals take their place, None if they are not wanted."""
     frame, code = ask(fitted, "neighbors", word, k=k, language=language, at=where)
     showing.section(f"Words used like “{word}”")
     slices = fitted.chosen(where)
     if len(slices) > MAX_LISTS:
         st.caption(f"The first {MAX_LISTS} of {len(slices):,} slices. Choose values of the columns to see others.")
-        slices = slices[:MAX_LISTS]
     if len(slices) > 1:
         st.html(
             '<p class="note"><b style="color: #e57a22">Orange</b>: a neighbor in this slice only. '
-            "Faint: a neighbor in all slices. The bar and the number are the cosine similarity. "
-            "Click a word to look at it.</p>"
+            "Faint: a neighbor in all slices. The bar and the number are the cosine similarity. Pale lists are of "
+            f"slices with fewer than {FEW_USES} uses of the word, and say little. Click a word to look at it.</p>"
         )
+    wanted = isinstance(loading.text(fitted), Tokens) and st.toggle(
+        "Intervals (reads the text)", key="intervals", bind="query-params"
+    )
+    status, lists = st.container(), st.empty()
+    with lists.container():
+        _show_lists(fitted, word, language, where, frame, "neighbors")
+        showing.download(frame, f"neighbors {word}", code, key="neighbors")
+    return status, lists if wanted else None
+
+
+def _intervals(
+    fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], k: int, status: Any, lists: Any
+) -> None:
+    """The neighbors with intervals, in the place of those without."""
+    with status:
+        try:
+            answer = loading.find(fitted, "neighbors", word, k=k, at=where, shared={"language": language})
+        except InputError as error:
+            st.caption(showing.escape_markdown(f"No intervals: {error}."))
+            return
+        tests = choosing.inference(fitted, language)
+        showing.explain(
+            f"Numbers: where the cosine similarity would be in {tests.interval:.0%} of other samples, without the "
+            f"noise that draws the fitted one towards zero. Without an interval: under {tests.min_count} uses, or "
+            "too few units with both words."
+        )
+    with lists.container():
+        _show_lists(fitted, word, language, where, answer.frame, "neighbors_with_intervals")
+        showing.download(answer.frame, f"neighbors {word}", f"frame = {answer.code}", key="neighbors_with")
+
+
+def _show_lists(
+    fitted: Embeddings, word: str, language: str | None, where: dict[str, Any], frame: pd.DataFrame, key: str
+) -> None:
     index = fitted.language(language)
     uses = fitted.counts[index][:, fitted.id(word, index)]
-    counts = {fitted.rows.slices.keys[slice]: int(uses[slice]) for slice in slices}
+    keys = fitted.rows.slices.keys
+    counts = {keys[slice]: int(uses[slice]) for slice in list(fitted.chosen(where))[:MAX_LISTS]}
     free = [name for name in fitted.columns if name not in where]
     ordered = [name for name in free if name in choosing.ordered_columns(fitted)]
     across = next(iter([*ordered, *free[::-1], *fitted.columns[::-1]]), None)
-    groups = neighbors_by_slice(frame, fitted.columns, across, counts, language)
-    showing.grid(groups, key="neighbors", pick=lambda word, _: st.session_state.update(word=word))
-    showing.download(frame, f"neighbors {word}", code, key="neighbors")
+    groups = neighbors_by_slice(frame, fitted, across, counts, language)
+    showing.grid(groups, key=key, pick=lambda word, _: st.session_state.update(word=word))
 
 
 def neighbors_by_slice(
     frame: pd.DataFrame,
-    columns: Sequence[str],
+    fitted: Embeddings,
     across: str | None,
-    counts: dict[tuple[str, ...], int],
+    counts: Mapping[tuple[str, ...], int],
     language: str | None,
 ) -> dict[str, list[dict[str, Any]]]:
     """The neighbors in each slice: a list for each value of `across`, in a group for each value of other columns.
 
     `counts` has the slices that are shown, with how often the word occurs in each.
     """
+    columns = fitted.columns
     slices = list(frame.groupby(list(columns), sort=False)) if columns else [((), frame)]
     parts = [(tuple(map(str, key)), part) for key, part in slices if key in counts]
     places = in_order({key[columns.index(across)] for key, _ in parts}) if across else [""]
-    occurrences = Counter(word for _, part in parts for word in part["neighbor"])
-    marks = {1: "only", len(parts): "all"} if len(parts) > 1 else {}
+    clear = [part for key, part in parts if counts[key] >= FEW_USES]
+    occurrences = Counter(word for part in clear for word in part["neighbor"])
+    marks = {1: "only", len(clear): "all"} if len(clear) > 1 else {}
     groups: dict[str, list[dict[str, Any]]] = {}
     for key, part in parts:
         values = dict(zip(columns, key))
         place = values.pop(across) if across else ""
         note = f"{counts[key]:,} uses" if counts[key] else "not used: from the prior"
-        items = showing.similar_words(part, lambda word: marks.get(occurrences[word], ""))
+        of_part = marks if counts[key] >= FEW_USES else {}
+        items = showing.similar_words(part, {word: of_part.get(n, "") for word, n in occurrences.items()})
         # a slice that does not exist leaves its place empty, so that equal values stand below each other
-        empty = [showing.word_list(place, [], language, "no text") for place in places]
-        group = groups.setdefault(", ".join(values.values()), empty)
-        group[places.index(place)] = showing.word_list(place, items, language, note)
+        titles = [value_name(fitted, across, name) if across else "" for name in places]
+        empty = [showing.word_list(title, [], language, "no text") for title in titles]
+        title = ", ".join(value_name(fitted, column, value) for column, value in values.items())
+        group = groups.setdefault(title, empty)
+        number = places.index(place)
+        group[number] = showing.word_list(titles[number], items, language, note, counts[key] < FEW_USES)
     return groups
+
+
+def _other_models(word: str, language: str | None, where: dict[str, Any], k: int) -> None:
+    """The neighbors of the word in the model that the page does not show, if there are two."""
+    for place, name in enumerate(loading.names()):
+        if place == loading.number():
+            continue
+        other = loading.model(place)
+        language = language if language in other.languages else choosing.first_language(other)
+        vocabulary = other.rows.vocabularies[other.language(language)]
+        showing.section(f"In {name}")
+        found = vocabulary.find(word)
+        if found is None:
+            close = ", ".join(vocabulary.close(word))
+            near = f" Spelled like it: {close}." if close else ""
+            st.caption(showing.escape_markdown(f"“{word}” is not used there.{near}"))
+            continue
+        at = {column: value for column, value in where.items() if column in other.columns}
+        at = {column: value for column, value in at.items() if value in other.values(column)}
+        frame, code = ask(other, "neighbors", vocabulary.words[found], k=k, language=language, at=at)
+        _show_lists(other, vocabulary.words[found], language, at, frame, f"neighbors_{place}")
+        showing.download(frame, f"neighbors {word}", code, key=f"neighbors_{place}", fitted=other)
 
 
 def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
@@ -111,7 +178,7 @@ def _frequency(fitted: Embeddings, word: str, language: str | None) -> None:
     if ordered and len(frame) > 2:
         others = [name for name in fitted.columns if name != ordered[0]]
         color = others[0] if len(others) == 1 else None
-        shown = frame.drop(columns="tokens")
+        shown = loading.with_names(fitted, frame.drop(columns="tokens"))
         chart = plots.lines(shown, x=ordered[0], y="per_million", color=color, **CHART_SIZE)
     else:
         named = frame[["per_million", "count"]].assign(slice=describing.slice_names(fitted))
@@ -156,13 +223,11 @@ def _stored(fitted: Embeddings, word: str, language: str | None) -> None:
         return
     found = {column: frame[frame["word"] == word] for column, frame in stored.items()}
     tests = choosing.inference(fitted, language)
-    lines = [
-        f"By {column}, {describing.describe_comparison(question, row['value'], row['against'])}: "
-        + describing.describe_finding(question, row)
-        for column, rows in found.items()
-        for question in [tests.question(column)]
-        for row in rows.to_dict("records")
-    ]
+    lines = []
+    for column, rows in found.items():
+        for row in rows[rows["p"].notna()].to_dict("records"):
+            one = finding(tests, column, row, unit=rows.attrs.get("facts", {}).get("unit"))
+            lines.append(f"{one.sentence[:-1]}. {one.evidence} {one.sizes}")
     if lines:
         showing.sentences(lines)
         rows = pd.concat([rows.assign(column=column) for column, rows in found.items() if len(rows)])
@@ -183,8 +248,10 @@ def _distance_along(fitted: Embeddings, word: str, language: str | None, across:
     tested = answer.frame[answer.frame["p"].notna()]
     missing = [str(value) for value in dict.fromkeys(answer.frame[along]) if value not in set(tested[along])]
     if missing:
-        st.caption(showing.escape_markdown(f"Not tested at {', '.join(missing)}: too few units use the word there."))
+        where = ", ".join(value_name(fitted, along, value) for value in missing)
+        st.caption(showing.escape_markdown(f"Not tested at {where}: too few units use the word there."))
     if len(tested):
+        tested = loading.with_names(fitted, tested)
         showing.chart(plots.lines(tested, x=along, **CHART_SIZE), f"Difference of {word} by {along}")
         showing.download(answer.frame, f"distance {word}", f"frame = {answer.code}", key="distance")
 
@@ -198,7 +265,7 @@ def _bare_distances(
         along = ordered[0] if ordered else None
         frame, code = ask(fitted, "distance", word, across=groups[0], along=along, language=language)
         if along:
-            chart = plots.lines(frame, x=along, y="distance", **CHART_SIZE)
+            chart = plots.lines(loading.with_names(fitted, frame), x=along, y="distance", **CHART_SIZE)
         else:
             named = frame.assign(pair=frame["value"] + BETWEEN + frame["against"])[["pair", "distance", "uses"]]
             chart = plots.bars(named, y="pair", panels=[], width=CHART_SIZE["width"])
@@ -206,31 +273,9 @@ def _bare_distances(
         showing.download(frame, f"distance {word}", f"frame = {code}", key="bare")
     else:
         frame, code = ask(fitted, "trajectory", word, along=ordered[0], language=language)
-        showing.chart(plots.lines(frame, x=ordered[0], **CHART_SIZE), f"Change of {word}")
+        shown = loading.with_names(fitted, frame)
+        showing.chart(plots.lines(shown, x=ordered[0], **CHART_SIZE), f"Change of {word}")
         showing.download(frame, f"trajectory {word}", f"frame = {code}", key="bare")
-
-
-def _passages(fitted: Embeddings, word: str, language: str | None) -> None:
-    tokens = loading.text(fitted)
-    showing.section("In the text", "Passages that are typical of the word, at most one of a document.")
-    if not isinstance(tokens, Tokens):
-        st.caption(showing.escape_markdown(f"Not here: {tokens}"))
-        return
-    index = fitted.language(language)
-    uses = fitted.counts[index][:, fitted.id(word, index)]
-    slices = {name: slice for slice, name in enumerate(describing.slice_names(fitted)) if uses[slice]}
-    if not slices:
-        return
-    name = max(slices, key=lambda name: int(uses[slices[name]]))
-    if len(slices) > 1:
-        names = list(slices)
-        name = address.select("Slice", names, "passages", names.index(name), 260)
-    where = dict(zip(fitted.columns, fitted.rows.slices.keys[slices[name]]))
-    shared = {"language": language}
-    answer = loading.find(fitted, "passages", word, top=PASSAGES, at=where, shared=shared)
-    metadata = [column for column in tokens.columns if column in answer.frame][:MAX_METADATA]
-    showing.passages([passage(row, metadata) for row in answer.frame.to_dict("records")])
-    showing.download(answer.frame, f"passages {word}", f"frame = {answer.code}", key="passages")
 
 
 def _prior(fitted: Embeddings, word: str, language: str | None, where: dict[str, Any]) -> None:
@@ -246,48 +291,3 @@ def _prior(fitted: Embeddings, word: str, language: str | None, where: dict[str,
             showing.download(chart.frame, f"graph {word}", f"frame = {call}.frame", key="edges")
         except LaplexError as error:
             st.caption(showing.escape_markdown(str(error)))
-
-
-def show_languages() -> None:
-    """Draw the page of translations: the nearest words of another language by CSLS, and the words around both."""
-    fitted = loading.model()
-    showing.heading("Languages", "The words of another language that are nearest to a word, and the words around both.")
-    with address.controls():
-        language = str(address.language_box(fitted, label="From"))
-        target = str(address.select("To", [name for name in fitted.languages if name != language], "to"))
-        word = address.word_box(fitted, language, key="said")
-        where = address.slice_boxes(fitted, every=False)
-    frame = translate(fitted, word, language, target, BEST_WORDS, at=where)
-    left, right = st.columns([6, 5], gap="large")
-    with left:
-        showing.section(
-            f"“{word}” in {target}",
-            "Ordered by CSLS: twice the cosine, less the mean cosine of each of the two words with its ten nearest in "
-            "the other language, so that words near to everything come later. Rank: the place by the cosine alone.",
-        )
-        labels = {"neighbor": target, "csls": "CSLS", "similarity": "cosine"}
-        showing.table(frame.drop(columns=[*fitted.columns, "word"]), height=TABLE_HEIGHT, labels=labels)
-        call = code_of_call("translate", CodeName("fitted"), word, language, target, k=BEST_WORDS, at=where)
-        code = f"from laplex.questions.similarity import translate\n\nframe = {call}"
-        showing.download(frame, f"translations {word}", code, key="said")
-    with right:
-        _surroundings(fitted, {language: word, target: str(frame["neighbor"].iloc[0])}, where)
-
-
-def _surroundings(fitted: Embeddings, words: dict[str, str], where: dict[str, Any]) -> None:
-    """The neighbors of a word and of its translation, by language."""
-    showing.section("The words around both", "Each in its own language. Click a word to translate it.")
-    languages = list(words)
-    frames, lists, calls = [], [], []
-    for language, word in words.items():
-        frame, call = ask(fitted, "neighbors", word, k=BEST_WORDS, language=language, at=where)
-        frames.append(frame.assign(language=language))
-        lists.append(showing.word_list(word, showing.similar_words(frame), language, language))
-        calls.append(call)
-
-    def pick(word: str, place: int) -> None:
-        st.session_state.update(said=word, language=languages[place], to=languages[1 - place])
-
-    showing.grid({"": lists}, key="around", pick=pick)
-    code = f"import pandas as pd\n\nframe = pd.concat([\n    {calls[0]},\n    {calls[1]},\n])"
-    showing.download(pd.concat(frames), f"around {words[languages[0]]}", code, key="around")
