@@ -9,7 +9,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from string import Template
@@ -169,10 +169,10 @@ def escape_title(title: str) -> str:
     return " ".join(title.split()).replace("\\", "/")
 
 
-def tooltips(frame: pd.DataFrame, columns: Iterable[str]) -> list[Any]:
+def tooltips(frame: pd.DataFrame, columns: Iterable[str], titles: Mapping[str, str]) -> list[Any]:
     """A tooltip with these columns of the frame."""
     fields = field_names(frame.columns)
-    return [tooltip(fields[column], title_of(column), _number_format(frame[column])) for column in columns]
+    return [tooltip(fields[name], titles.get(name, title_of(name)), _number_format(frame[name])) for name in columns]
 
 
 def tooltip(field: str, title: str, number_format: str | None = None) -> Any:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from laplex.errors import InputError, check_int
-from laplex.plots import chart, frames
+from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, Chart, alt, records
-from laplex.plots.ranking import holds_color, word_first_tooltips
+from laplex.plots.ranking import sure_color
 from laplex.plots.series import MAX_PANELS
 
 SIGNIFICANCE_LEVEL = 0.1  # of the adjusted p, in frames that do not say what holds
@@ -137,12 +137,14 @@ def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int
     x_scale = alt.Scale(domain=area.x, nice=False, zero=False)
     y_title = "Occurrences, where it is rarer" if area.is_log else "Evidence (−log10 p)"
     axes = {
-        "x": alt.X("_x:Q", title=frames.axis_title(frame, x), scale=x_scale, axis=x_axis),
+        "x": alt.X("_x:Q", title=naming.axis_title(frame, x), scale=x_scale, axis=x_axis),
         "y": alt.Y("_y:Q", title=y_title, scale=alt.Scale(domain=area.y, nice=False, **y_scale), axis=y_axis),
     }
-    color = alt.value(COLORS[0]) if area.is_log else holds_color(COLORS[0], _GRAY)
+    color = (
+        alt.value(COLORS[0]) if area.is_log else sure_color((frames.HOLDS_TEXT, frames.DOUBTFUL_TEXT), COLORS[0], _GRAY)
+    )
     circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
-    circles = circles.encode(**axes, color=color, tooltip=word_first_tooltips(frame, frames.WORD))
+    circles = circles.encode(**axes, color=color, tooltip=naming.tooltips(frame, frames.WORD))
     if not panel:
         circles = circles.add_params(alt.selection_point(name="picked", fields=["_text"], on="click", empty=False))
     pixels = area.pixels(points)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from laplex.errors import InputError, quote
-from laplex.plots import chart, frames
+from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, MUTED, Chart, alt, records, title_of
 
 MAX_PANELS = 12
@@ -145,12 +145,13 @@ class _Lines:
         fields = chart.field_names(frame.columns)
         intervals = frames.interval_columns(frame)
         counts = [name for name in frame.columns if name.startswith(("count", "uses", "units"))]
-        shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *counts]
+        tests = [name for name in ("p", "p_adjusted", frames.HOLDS) if name in frame.columns]
+        shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *tests, *counts]
         shown = list(dict.fromkeys(shown if self.x in shown else [self.x, *shown]))
         is_step = self.x == "to" and "from" in frame.columns
         positions, x = _x_axis(frame[self.x], "Step to" if is_step else title_of(self.x), width)
         data = frame[shown].rename(columns=fields).assign(_x=positions, _series=self.series, _panel=self.panel)
-        title = textwrap.wrap(frames.axis_title(frame, self.y), max(12, int(height / _LETTER_PIXELS))) or [""]
+        title = textwrap.wrap(naming.axis_title(frame, self.y), max(12, int(height / _LETTER_PIXELS))) or [""]
         scale = alt.Scale(domain=self.y_domain, nice=False, zero=False)
         axis = chart.VALUE_AXIS | {"gridColor": ZERO_LINE}
         y = alt.Y(f"{fields[self.y]}:Q", title=title if len(title) > 1 else title[0], scale=scale, axis=axis)
@@ -165,7 +166,7 @@ class _Lines:
         layers.append(base.mark_line(**style).encode(y=y, **look))
         has_points = frame[self.x].nunique() <= _MAX_POINTS and not is_gray
         point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
-        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown))
+        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown, naming.column_titles(frame)))
         layers.append(point if is_gray else point.encode(color=look["color"]))
         if self.doubtful is not None and has_points:
             data["_holds"] = self.doubtful
