@@ -10,6 +10,7 @@ from laplex.runtime import lazy
 if TYPE_CHECKING:
     from laplex.plots.chart import Chart, save
     from laplex.plots.findings import explanation, volcano
+    from laplex.plots.groups import matrix, neighbor_ratio
     from laplex.plots.network import graph
     from laplex.plots.projections import map, trajectory
     from laplex.plots.ranking import bars, coefficients, dots
@@ -26,6 +27,8 @@ __all__ = [
     "history",
     "lines",
     "map",
+    "matrix",
+    "neighbor_ratio",
     "save",
     "trajectory",
     "volcano",
@@ -36,6 +39,7 @@ __getattr__, __dir__ = lazy.attributes(
     {
         "laplex.plots.chart": ["Chart", "save"],
         "laplex.plots.findings": ["explanation", "volcano"],
+        "laplex.plots.groups": ["matrix", "neighbor_ratio"],
         "laplex.plots.network": ["graph"],
         "laplex.plots.projections": ["map", "trajectory"],
         "laplex.plots.ranking": ["bars", "coefficients", "dots"],

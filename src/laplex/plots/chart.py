@@ -37,7 +37,9 @@ alt: Any = _Altair()
 # the colors of Okabe and Ito, which remain distinct for color-blind readers; without yellow, too faint on white
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MUTED = "#767676"
+_EARLY_TO_LATE = ("#E69F00", "#CC79A7", "#0072B2")
 FONT_SIZE = 12
+_LEGEND_SYMBOL_PIXELS = 36  # of a symbol and the space around it
 LABEL_SIZE = 11.0  # of words beside points
 FILE_ENDINGS = (".pdf", ".svg", ".png", ".html")
 VALUE_AXIS: dict[str, Any] = {"grid": True, "ticks": False, "domain": False, "tickCount": 5}
@@ -70,6 +72,7 @@ _STYLE: dict[str, Any] = {
     "header": {"labelFontSize": FONT_SIZE, "labelFontWeight": "bold", "labelLimit": 400, "labelAnchor": "start"},
     "text": {"fontSize": FONT_SIZE},
     "concat": {"spacing": 24},
+    "facet": {"spacing": 30},
 }
 # its policy lets the page load nothing
 _PAGE = Path(__file__).with_name("page.html")
@@ -130,7 +133,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> None:
         file.write(content)
 
 
-def finish(chart: Any, frame: pd.DataFrame, title: str | None = None, subtitle: str | None = None) -> Chart:
+def finish(chart: Any, frame: pd.DataFrame, title: str | None = None, subtitle: str | list[str] | None = None) -> Chart:
     """Give an Altair chart its title and the style. The chart is changed in place, since copying takes milliseconds."""
     if title:
         chart.title = alt.Title(title, subtitle=subtitle or alt.Undefined)
@@ -181,9 +184,29 @@ def tooltip(field: str, title: str, number_format: str | None = None) -> Any:
     return alt.Tooltip(field=field, title=title, **kind)
 
 
-def color_scale(names: Sequence[str]) -> Any:
-    """A color for each name; after seven names colors repeat."""
-    return alt.Scale(domain=list(names), range=[COLORS[i % len(COLORS)] for i in range(len(names))])
+def color_scale(names: Sequence[str], *, ordered: bool = False) -> Any:
+    """A color for each name. Of ordered names, colors run from early to late; of others, there are seven colors."""
+    colors = blend(_EARLY_TO_LATE, len(names)) if ordered else [COLORS[i % len(COLORS)] for i in range(len(names))]
+    return alt.Scale(domain=list(names), range=colors)
+
+
+def blend(colors: Sequence[str], count: int) -> list[str]:
+    """Colors at even steps from the first to the last.
+
+    >>> blend(("#000000", "#ffffff"), 3)
+    ['#000000', '#808080', '#ffffff']
+    """
+    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors]).T
+    steps = np.linspace(0, len(colors) - 1, count) if count > 1 else np.zeros(1)
+    mixed = np.stack([np.interp(steps, np.arange(len(colors)), channel) for channel in channels], axis=1)
+    return ["#{:02x}{:02x}{:02x}".format(*color) for color in (mixed + 0.5).astype(int).tolist()]
+
+
+def top_legend(names: Sequence[str], width: float, **look: Any) -> Any:
+    """A legend above a chart, in as many columns as its width has room for."""
+    widest = max(text_width(name, FONT_SIZE) for name in names) + _LEGEND_SYMBOL_PIXELS
+    columns = int(np.clip(width // widest, 1, len(names)))
+    return alt.Legend(title=None, orient="top", symbolOpacity=1, columns=columns, **look)
 
 
 def axis_domain(values: Floats, *, zero: bool = False, log: bool = False) -> list[float]:
@@ -202,6 +225,12 @@ def axis_domain(values: Floats, *, zero: bool = False, log: bool = False) -> lis
     if low == high == 0:
         return [0.0, 1.0]
     return [low if zero and low == 0 else low - margin, high if zero and high == 0 else high + margin]
+
+
+def sentence(notes: Sequence[str]) -> str | None:
+    """Notes on how to read a chart as one, for its subtitle; None if there are none."""
+    text = "; ".join(note for note in notes if note)
+    return text[:1].upper() + text[1:] or None
 
 
 def round_counts(low: float, high: float) -> list[float]:
@@ -260,16 +289,18 @@ def place_labels(
     size: float = LABEL_SIZE,
     radius: Floats | float = 2.0,
     obstacles: Floats | None = None,
+    obstacle_radius: Floats | float = 0.0,
     always: bool = False,
 ) -> pd.DataFrame:
     """The rows whose `_text` finds a free place beside its point, with that place as columns `_dx`, `_dy`, `_align`.
 
     The points (N, 2) are in pixels, in an area of (width, height); rows that come first choose first. Labels cover
-    neither each other nor points nor `obstacles`, which are further points. With `always`, all rows are kept: a label
-    without a free place stands where it covers the least.
+    neither each other nor points nor `obstacles`, which are further points. A point is as large as its radius. With
+    `always`, all rows are kept: a label without a free place stands where it covers the least.
     """
     blocked = pixels if obstacles is None else np.concatenate([pixels, obstacles])
     radii = np.broadcast_to(np.asarray(radius, np.float64), len(pixels))
+    margins = np.concatenate([radii, np.broadcast_to(obstacle_radius, len(blocked) - len(pixels))]) + 1.0
     boxes = np.full((len(pixels), 4), np.nan)  # left, top, right, bottom of the labels that are placed
     places: dict[int, tuple[float, float, str]] = {}
     for _ in range(_ROUNDS if always else 1):
@@ -278,7 +309,7 @@ def place_labels(
             options, candidates = _label_options(
                 point, text_width(text, size) + _LABEL_GAP, size, float(radii[row]), always
             )
-            cost = _label_cost(candidates, boxes, blocked, area)
+            cost = _label_cost(candidates, boxes, blocked, margins, area)
             best = int(cost.argmin())
             if always or cost[best] < 1:
                 places[row], boxes[row] = options[best], candidates[best]
@@ -295,19 +326,20 @@ def _label_options(
     for distance in (radius + 4.0, radius + 12.0) if far else (radius + 4.0,):
         for right, down in _SIDES:
             shift = distance if 0 in (right, down) else 0.7 * distance
-            dx, dy = right * shift, down * (shift + (0.5 if right == 0 else 0.3) * size)
+            dx, dy = right * shift, down * (shift + 0.5 * size)
             left, middle = point[0] + dx - width * (1 - right) / 2, point[1] + dy
             places.append((dx, dy, _ALIGN[right]))
             boxes.append([left, middle - size / 2, left + width, middle + size / 2])
     return places, np.array(boxes)
 
 
-def _label_cost(boxes: Floats, taken: Floats, blocked: Floats, area: tuple[float, float]) -> Floats:
+def _label_cost(boxes: Floats, taken: Floats, blocked: Floats, radii: Floats, area: tuple[float, float]) -> Floats:
     """(n) How much each box covers of other boxes, of points, and what is outside; later boxes cost a little more."""
     taken = taken[~np.isnan(taken[:, 0])]
     shared = np.minimum(boxes[:, None, 2:], taken[None, :, 2:]) - np.maximum(boxes[:, None, :2], taken[None, :, :2])
     covered = np.prod(np.maximum(shared, 0.0), axis=2).sum(1)
-    inside = ((blocked > boxes[:, None, :2] - 1) & (blocked < boxes[:, None, 2:] + 1)).all(axis=2).sum(1)
+    away = np.maximum(np.maximum(boxes[:, None, :2] - blocked, blocked - boxes[:, None, 2:]), 0.0)
+    inside = ((away**2).sum(2) < radii**2).sum(1)
     outside = np.maximum(-boxes[:, :2], 0.0).sum(1) + np.maximum(boxes[:, 2:] - area, 0.0).sum(1)
     cost: Floats = covered + 40.0 * inside + 20.0 * outside + np.arange(len(boxes)) / len(boxes)
     return cost

@@ -18,6 +18,7 @@ from laplex.plots.series import MAX_PANELS
 
 SIGNIFICANCE_LEVEL = 0.1  # of the adjusted p, in frames that do not say what holds
 MIN_P = 1e-16  # smaller p are drawn at the same height
+_MIN_WORDS_WITH_THRESHOLD = 20  # of few words, a line would stand for one of them
 _GRAY = "#B3B3B3"
 _LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for the two sides
 _PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
@@ -32,8 +33,9 @@ def volcano(
     """Draw every word by the size of its difference and by the evidence for it.
 
     With tests in the frame (a column p) the height is −log10 p, and words whose difference does not hold are gray.
-    Without, it is how often the word occurs where it is rarer, since few occurrences make large distances by chance.
-    Several comparisons, or terms of a regression, have a panel each.
+    A dashed line is drawn at the largest p that holds; if none holds, words with the most evidence are named in gray.
+    Without tests, the height is how often the word occurs where it is rarer, since few occurrences make large distances
+    by chance. Several comparisons, or terms of a regression, have a panel each.
 
     Args:
         frame: The table of `contrast`, `drift` or `regress`, or another frame with words and p or counts.
@@ -56,9 +58,12 @@ def volcano(
     frames.check_column(frame, frames.WORD, "word")
     labels, most = check_int("labels", labels, 0), check_int("most", most)
     points = _volcano_points(frame, x)
-    if len(points) > most:
-        points = points.nlargest(most, "_x", keep="first")
-    subtitle = None if len(points) == len(frame) else f"{len(points):,} of {len(frame):,} rows"
+    notes = [f"The {most:,} of {len(points):,} words that differ most"] if len(points) > most else []
+    points = points.nlargest(most, "_x", keep="first") if len(points) > most else points
+    if "p" in frame.columns:
+        has_line = points["_found"].any() and len(points) >= _MIN_WORDS_WITH_THRESHOLD
+        notes += ["dashed: the largest p that holds"] if has_line else []
+        notes += [] if points["_found"].any() else ["no word is shown to hold"]
     pairs = frame[frames.COMPARISON] if frames.COMPARISON in frame.columns else pd.Series("", frame.index)
     terms = frames.distinct_values(pairs) if frames.is_regression(frame) else list(dict.fromkeys(pairs))
     parts = {name: points[pairs[points.index] == name] for name in terms}
@@ -73,7 +78,7 @@ def volcano(
         area = replace(area, width=PANEL_WIDTH, height=PANEL_HEIGHT)
         panels = [_draw_volcano(frame, part, x, labels // 2, area, panel=name) for name, part in parts.items()]
         whole = alt.concat(*panels, columns=2).resolve_scale(color="shared")
-    return chart.finish(whole, given, title, subtitle)
+    return chart.finish(whole, given, title, chart.sentence(notes))
 
 
 @dataclass(frozen=True)
@@ -150,12 +155,23 @@ def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int
     pixels = area.pixels(points)
     # words far to the right and high up have the first choice of places
     merit = pixels["x"] / area.width - 0.5 * pixels["y"] / area.height
-    best = merit[points["_found"]].nlargest(4 * labels).index
+    is_found = bool(points["_found"].any())
+    best = merit[points["_found"] | (not is_found)].nlargest(4 * labels).index
     ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
     size = float(area.width), float(area.height)
-    placed = chart.place_labels(ranked, places, size, radius=2.5, obstacles=pixels.to_numpy())
-    texts = chart.label_marks(placed.head(labels), color="#222222").encode(**axes)
-    return alt.layer(circles, texts, width=area.width, height=area.height, title=panel or alt.Undefined)
+    obstacles, threshold = pixels.to_numpy(), None
+    if is_found and not area.is_log and len(points) >= _MIN_WORDS_WITH_THRESHOLD:
+        lowest = points.loc[points["_found"], "_y"].idxmin()
+        threshold = points.loc[lowest, "_y"]
+        along = np.arange(0.0, area.width, 4.0)  # labels do not cross the line
+        obstacles = np.concatenate([obstacles, np.stack([along, np.full(len(along), pixels.loc[lowest, "y"])], 1)])
+    placed = chart.place_labels(ranked, places, size, radius=3.3, obstacles=obstacles, obstacle_radius=3.3)
+    texts = chart.label_marks(placed.head(labels), color="#222222" if is_found else chart.MUTED).encode(**axes)
+    layers = [circles, texts]
+    if threshold is not None:
+        least = pd.DataFrame({"_y": [threshold]})
+        layers.append(alt.Chart(records(least)).mark_rule(color="#8c8c8c", strokeDash=[5, 4]).encode(y=axes["y"]))
+    return alt.layer(*layers, width=area.width, height=area.height, title=panel or alt.Undefined)
 
 
 class Explained(Protocol):
@@ -213,7 +229,7 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
         if len(side)
     ]
     panels = [panel.properties(width=width, height=_BAR_PIXELS * rows) for panel in panels]
-    return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True))
+    return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True), chart.escape_title(found.word))
 
 
 def _contributions(side: pd.DataFrame, number: int, value: str, domain: list[float], title: str) -> Any:

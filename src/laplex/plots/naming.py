@@ -83,8 +83,12 @@ def column_titles(frame: pd.DataFrame) -> dict[str, str]:
         titles[name] = f"{title}, {escape_title(one)}" if is_compared else f"{title}{rarer}"
         titles[f"{name}_against"] = f"{title}, {escape_title(two)}"
         titles[f"{name}_other"] = f"{title}, other word"
-    if "estimate" in frame.columns:
-        titles["estimate"] = escape_title(_measure(frame, "estimate")[1])
+    if {"neighbor", "similarity_against"} <= {*frame.columns}:
+        titles |= {"similarity": f"Similarity, {escape_title(one)}", "estimate": "Ratio of similarities"}
+        titles |= {"similarity_against": f"Similarity, {escape_title(two)}", "word": "Similar to"}
+    elif "estimate" in frame.columns:
+        kind, title = _measure(frame, "estimate")
+        titles["estimate"] = f"{title}, corrected for noise" if kind in frame.columns else title
     return titles
 
 
@@ -125,7 +129,7 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
         title = f"{title} from {constant['from']} to {constant['to']}"
     elif kind == "similarity":
         names = [name for name in ("to", "other", WORD) if name in constant and (name != WORD or "neighbor" in frame)]
-        title = f"Similarity to {constant[names[0]]}{title.removeprefix('Similarity')}" if names else title
+        title = f"{title} to {constant[names[0]]}" if names else title
     elif kind == "position" and ends:
         title = f"← {ends[0]} · {ends[1]} →"
     if kind == "difference" and ends:
@@ -139,7 +143,7 @@ def _measure(frame: pd.DataFrame, measured: str) -> tuple[str, str]:
         return measured, title_of(measured)
     others = [name for name in MEASURES[:-1] if name in frame.columns]
     if others:
-        return others[0], f"{others[0].capitalize()}, corrected for noise"
+        return others[0], title_of(others[0])
     if {"p", "p_adjusted", VALUE} & {*frame.columns}:
         return "difference", "Difference"
     if {"uses", "units"} <= {*frame.columns} and number_columns(frame, measured):

@@ -18,6 +18,7 @@ from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors, as_list, check_slice, slice_needed
 from laplex.plots import chart
 from laplex.plots.chart import COLORS, MUTED, Chart, Floats, alt, records, title_of
+from laplex.plots.series import MAX_PANELS, panels_across
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import matched_slices
 from laplex.questions.cosine import cosines, directions, nearest
@@ -30,10 +31,10 @@ Color = str | tuple[Pole, Pole]
 AxisTitles = tuple[str | None, str | None]
 
 _LARGEST_POINT = 260.0  # square pixels
-_EARLY_TO_LATE = ("#E69F00", "#CC79A7", "#0072B2")
 _POLE_TO_POLE = ("#D55E00", "#b3b3b3", "#0072B2")
 _MIN_ARROW_PIXELS = 24.0  # of a step of a path that has an arrowhead
 _SAMPLES_PER_SEGMENT = 60
+_PANEL_SIZE = 300, 240  # pixels of each of several panels
 
 
 class Plane:
@@ -123,8 +124,9 @@ def map(
         words: The words to draw. By default the most frequent ones of the slice.
         top: How many words are drawn if none are given.
         method: "pca" for principal components, or "umap", which needs the package umap-learn.
-        color: A column that vectors vary by: each word then has a point at each of its values, joined by a line. Or
-            two poles, such as ("rich", "poor"): words are then colored by where they stand between them.
+        color: A column that vectors vary by: each word then has a point at each of its values, joined by a line; of a
+            column with more values than there are colors, and no order, each value has a panel. Or two poles, such as
+            ("rich", "poor"): words are then colored by where they stand between them.
         language: The language of the words, if there are several.
         width: The width in pixels.
         height: The height in pixels.
@@ -163,12 +165,17 @@ def map(
         points["_color"], encoding = keys[color], _column_colors(fitted, color)
     elif color is not None:
         by = ["word", *fitted.columns]  # slices in which a pole is not used have no positions
-        found = fitted.project(names, color, language=language, at=at).set_index(by)["position"]
+        found = fitted.project(names, color, language=language, at=at, test=False).set_index(by)["position"]
         points["_color"] = found.reindex(frame.set_index(by).index).to_numpy()
         frame["position"], encoding = points["_color"], _pole_colors(points["_color"].to_numpy(np.float64), color)
-    plane = Plane(positions, width, height, margin=(56, 24))
     title = ", ".join(value for name, value in keys.iloc[0].items() if name != color)
     color_title = title_of(color) if isinstance(color, str) else None
+    if isinstance(color, str) and len(slices) > len(COLORS) and not fitted.ordered(color):
+        plane = Plane(positions, *_PANEL_SIZE, margin=(32, 16))
+        parts = {value: part.reset_index(drop=True) for value, part in points.groupby("_color", sort=False)}
+        drawn = [_draw_map(plane, part, titles, None, None).properties(title=value) for value, part in parts.items()]
+        return chart.finish(alt.concat(*drawn, columns=panels_across(len(drawn))), frame, title or None)
+    plane = Plane(positions, width, height, margin=(56, 24))
     return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
 
 
@@ -210,22 +217,8 @@ def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:
 def _column_colors(fitted: Vectors, column: str) -> Any:
     """A color for each value; the colors of ordered values have an order too."""
     values = fitted.values(column)
-    scale = chart.color_scale(values)
-    if len(values) > len(COLORS) or fitted.ordered(column):
-        scale = alt.Scale(domain=values, range=_blend(_EARLY_TO_LATE, len(values)))
+    scale = chart.color_scale(values, ordered=fitted.ordered(column))
     return alt.Color("_color:N", scale=scale, legend=alt.Legend(title=title_of(column), offset=12))
-
-
-def _blend(colors: Sequence[str], count: int) -> list[str]:
-    """Colors at even steps from the first to the last.
-
-    >>> _blend(("#000000", "#ffffff"), 3)
-    ['#000000', '#808080', '#ffffff']
-    """
-    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors]).T
-    steps = np.linspace(0, len(colors) - 1, count) if count > 1 else np.zeros(1)
-    mixed = np.stack([np.interp(steps, np.arange(len(colors)), channel) for channel in channels], axis=1)
-    return ["#{:02x}{:02x}{:02x}".format(*color) for color in (mixed + 0.5).astype(int).tolist()]
 
 
 def _pole_colors(positions: Floats, poles: tuple[Pole, Pole]) -> Any:
@@ -265,9 +258,14 @@ def _map_labels(plane: Plane, points: pd.DataFrame) -> Any:
     radius = np.sqrt(_LARGEST_POINT * points["_count"].to_numpy(np.float64) / max(points["_count"].max(), 1) / np.pi)
     rows = points.groupby("_text", sort=False)["_count"].idxmax().to_numpy(np.int64)
     others = np.setdiff1d(np.arange(len(points)), rows)
-    obstacles = plane.pixels(points[["_x", "_y"]].to_numpy()[others])
+    obstacles, sizes = plane.pixels(points[["_x", "_y"]].to_numpy()[others]), radius[others]
+    if len(others):  # lines join the points of a word
+        ends = points.groupby("_text", sort=False)[["_x", "_y"]].shift(-1)
+        along = plane.along(points[["_x", "_y"]].assign(_x2=ends["_x"], _y2=ends["_y"]).dropna())
+        obstacles, sizes = np.concatenate([obstacles, along]), np.concatenate([sizes, np.zeros(len(along))])
     size = 12.0 if len(rows) <= 60 else 10.0
-    labels = plane.labels(points.iloc[rows], size=size, radius=radius[rows], obstacles=obstacles)
+    around: dict[str, Any] = {"obstacles": obstacles, "obstacle_radius": sizes}
+    labels = plane.labels(points.iloc[rows], size=size, radius=radius[rows], **around)
     return chart.label_marks(labels, size, color="#222222")
 
 
@@ -283,8 +281,9 @@ def trajectory(
 ) -> Chart:
     """Draw the path of a word along a column, such as the period, among its neighbors, in two dimensions.
 
-    There is a path for each value of the other columns. The neighbors are the nearest words of each point of the path
-    in turn, at their mean over the path. Where the word does not occur, its point is hollow: placed by the prior alone.
+    There is a path for each value of the other columns; more paths than there are colors have a panel each. The
+    neighbors are the nearest words of each point of the path in turn, at their mean over the path. Where the word does
+    not occur, its point is hollow: placed by the prior alone.
 
     Args:
         fitted: Fitted or loaded vectors.
@@ -319,7 +318,18 @@ def trajectory(
     )
     words = fitted.rows.vocabularies[index].words
     others = frame[len(slices) :].assign(_text=[words[i] for i in neighbors])
-    drawn = _draw_paths(Plane(points, 480, 360), steps, others, title_of(along), titles)
+    if len(paths) <= len(COLORS):
+        drawn = _draw_paths(Plane(points, 480, 360), steps, others, title_of(along), titles)
+    else:
+        plane = Plane(points, *_PANEL_SIZE)
+        each = {name: steps[steps["_path"] == name] for name in paths}
+        drawn = alt.concat(
+            *(
+                _draw_paths(plane, path, others, title_of(along), titles).properties(title=name)
+                for name, path in each.items()
+            ),
+            columns=panels_across(len(each)),
+        )
     return chart.finish(drawn, pd.concat([steps, others]).rename(columns=lambda name: name.strip("_")), word)
 
 
@@ -335,7 +345,7 @@ def _paths(fitted: Vectors, along: str, at: Mapping[str, Any] | None) -> dict[st
             paths[", ".join(key[:column] + key[column + 1 :])] = path
     if not paths:
         raise InputError(f'no slices that agree in all else differ by "{along}": there is no path to draw')
-    if len(paths) > len(COLORS):
+    if len(paths) > MAX_PANELS:
         missing = quote(f'"{name}"' for name in fitted.columns if name not in (along, *(at or {})))
         raise InputError(f"{len(paths):,} paths are too many: choose some by {missing}")
     return paths
@@ -354,7 +364,7 @@ def _nearest_in_turn(fitted: Vectors, language: int, word: int, slices: Sequence
 def _draw_paths(plane: Plane, steps: pd.DataFrame, others: pd.DataFrame, column: str, titles: AxisTitles) -> Any:
     axes = plane.axes(titles)
     names = list(dict.fromkeys(steps["_path"]))
-    legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(names) > 1 else None
+    legend = chart.top_legend(names, plane.width, symbolSize=70) if len(names) > 1 else None
     color = alt.Color("_path:N", scale=chart.color_scale(names), legend=legend)
     ends = steps.groupby("_path", sort=False)[["_x", "_y"]].shift(-1)
     segments = steps[["_x", "_y", "_path"]].assign(_x2=ends["_x"], _y2=ends["_y"]).dropna()

@@ -14,7 +14,7 @@ from laplex.plots.chart import COLORS, Chart, alt, records, title_of
 from laplex.plots.series import MAX_PANELS, ZERO_LINE, panels_across
 
 BARS, BARS_IN_PANEL = 40, 15  # in a chart of its own, and in one of several panels
-_BAR_PIXELS, _ROW_PIXELS = 18, 20
+_BAR_PIXELS, ROW_PIXELS = 18, 20
 _OFFSET_PIXELS = 11  # of each of several dots of a word that have intervals
 _LIGHT_BLUE = "#8CBFDD"  # of a bar behind the line of its interval
 _LIGHT_GRAY = "#E0E0E0"
@@ -132,7 +132,7 @@ def _bars(part: pd.DataFrame, x: str, y: str, panel: str, look: _BarLook) -> Any
         fill = sure_color(look.kinds, color, _LIGHT_GRAY)
         ink = alt.condition(f"datum._holds === '{sure}'", alt.value("#000000"), alt.value("#8c8c8c"))
     base = alt.Chart(records(data)).encode(
-        y=_row_axis(data["_y"], domain=look.domain[0] == 0, labelPadding=6, labelLimit=240),
+        y=row_axis(data["_y"], domain=look.domain[0] == 0, labelPadding=6, labelLimit=240),
         tooltip=naming.tooltips(part, y),
     )
     axis = alt.Axis(**chart.VALUE_AXIS, labelFlush=False)
@@ -151,7 +151,7 @@ def sure_color(kinds: tuple[str, str], sure: str, doubtful: str) -> Any:
     return alt.Color("_holds:N", scale=scale, legend=legend)
 
 
-def _row_axis(names: pd.Series, **look: Any) -> Any:
+def row_axis(names: pd.Series, **look: Any) -> Any:
     """The axis of words, one below the other, in the order of the frame."""
     scale = alt.Scale(domain=list(dict.fromkeys(names)))
     return alt.Y("_y:N", sort=None, scale=scale, title=None, axis=alt.Axis(ticks=False, **look))
@@ -211,11 +211,11 @@ def dots(
         raise InputError(f"{len(names):,} panels, by {color}, are too many: choose up to {MAX_PANELS} values")
     shade: Any = alt.value(COLORS[0])
     if not is_split:
-        legend = alt.Legend(title=None, orient="top", symbolOpacity=1, symbolSize=70) if color else None
+        legend = chart.top_legend(names, width, symbolSize=70) if color else None
         shade = alt.Color("_series:N", scale=chart.color_scale(names), legend=legend)
     data["_holds"] = _are_held(frame)
-    base = alt.Chart().encode(y=_row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=240))
-    height = _ROW_PIXELS * data["_y"].nunique()
+    base = alt.Chart().encode(y=row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=240))
+    height = ROW_PIXELS * data["_y"].nunique()
     tips = naming.tooltips(frame, y)
     intervals = [fields[name] for name in frames.interval_columns(frame)]
     is_doubtful = bool(intervals) and frames.holding(frame) is not None
@@ -243,8 +243,7 @@ def dots(
 def _dot_notes(frame: pd.DataFrame, x: str, is_doubtful: bool) -> str | None:
     """What hollow dots, and rows without one, mean."""
     notes = [_HOLLOW if is_doubtful else "", _NO_DOT if frames.untested(frame, x) else ""]
-    text = "; ".join(note for note in notes if note)
-    return text[:1].upper() + text[1:] or None
+    return chart.sentence(notes)
 
 
 def _are_held(frame: pd.DataFrame) -> pd.Series:
@@ -307,12 +306,12 @@ def coefficients(frame: Any, *, x: str | None = None, width: int = 360) -> Chart
         "scale": scale,
         "axis": alt.Axis(**chart.VALUE_AXIS | {"tickCount": 4}, gridColor=ZERO_LINE, labelFlush=False),
     }
-    base = alt.Chart().encode(y=_row_axis(pd.Series(rows), domain=False, labelPadding=8, labelLimit=280))
+    base = alt.Chart().encode(y=row_axis(pd.Series(rows), domain=False, labelPadding=8, labelLimit=280))
     is_doubtful = frames.holding(frame) is not None
     ends = [fields[name] for name in frames.interval_columns(frame) or [x, x]]
     tips = naming.tooltips(frame, frames.WORD)
     layers = _dots_with_intervals(base, axis, ends, alt.value(COLORS[0]), tips, is_doubtful)
-    subtitle, height = _dot_notes(frame, x, is_doubtful), _ROW_PIXELS * len(rows)
+    subtitle, height = _dot_notes(frame, x, is_doubtful), ROW_PIXELS * len(rows)
     inline = alt.InlineData(**records(data))
     if len(words) == 1:
         return chart.finish(alt.layer(*layers, width=width, height=height, data=inline), given, words[0], subtitle)

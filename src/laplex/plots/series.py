@@ -14,9 +14,8 @@ from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, MUTED, Chart, alt, records, title_of
 
 MAX_PANELS = 12
-_DASHES = ([1, 0], [6, 3], [2, 2])
+_MAX_LINE_PANELS = 24
 _MAX_NAMED_LINES = 6  # that have their name at their end; more lines have a legend
-_MAX_DISTINCT_LINES = len(COLORS) * len(_DASHES)  # more lines are all gray
 _MAX_BANDS = 2  # in one panel
 _MAX_TICKS = 12  # up to which each value of x has a tick
 _MAX_POINTS = 20  # up to which each value of x is marked by a point
@@ -35,9 +34,10 @@ def lines(
 ) -> Chart:
     """Draw what a frame measures along a column, such as a distance by period.
 
-    Where the frame has columns `lower` and `upper`, each line has a band; points of findings that do not hold are
-    hollow. There are panels if rows differ by more columns than x and color, for more than two comparisons, and for
-    more than two lines with bands, unless `color` is given.
+    Where the frame has columns `lower` and `upper`, each line has a band, and a point that stands alone an error bar;
+    points of findings that do not hold are hollow. There are panels if rows differ by more columns than x and color,
+    for more than two comparisons or (unless `color` is given) lines with bands, and for more lines than there are
+    colors; of more than 24 lines, all are gray.
 
     Args:
         frame: A table of laplex or any other frame (pandas, polars, Arrow).
@@ -56,7 +56,10 @@ def lines(
     """
     given = frames.as_frame(frame)
     drawn = _Lines(frames.with_comparisons(given), x, y, color)
-    subtitle = f"Hollow: {frames.DOUBTFUL_TEXT}" if drawn.doubtful is not None else None
+    notes = [f"Hollow: {frames.DOUBTFUL_TEXT}"] if drawn.doubtful is not None else []
+    notes += ["no point: too little text"] if frames.untested(drawn.frame, drawn.y) else []
+    notes += [f"{len(drawn.names):,} lines: choose up to {_MAX_LINE_PANELS} to name them"] if drawn.is_gray else []
+    subtitle = chart.sentence(notes)
     if not drawn.panels:
         data, layers = drawn.layers(width, height)
         if len(drawn.names) <= _MAX_NAMED_LINES:
@@ -74,7 +77,7 @@ def lines(
 
 def panels_across(count: int) -> int:
     """How many panels stand beside each other."""
-    return 2 if count in (2, 4) else 3
+    return 2 if count in (2, 4) else 3 if count <= MAX_PANELS else 4
 
 
 def history(frame: Any) -> Chart:
@@ -114,18 +117,16 @@ class _Lines:
             apart = frames.COMPARISON if many else frames.WORD
             column = next(iter([*(name for name in varying if name != apart), *varying]), frames.WORD)
         others = [name for name in varying if name != column]
-        may_split = color is None and not others and column in frame and frames.interval_columns(frame)
-        if may_split and _MAX_BANDS < frame[column].nunique() <= MAX_PANELS:
-            column, others = "", [column]
-        self.frame, self.x, self.y, self.legend_title = frame, x, y, title_of(column)
+        column, others = self._split(frame, column, others, color)
+        self.frame, self.x, self.y = frame, x, y
         self.doubtful = frames.holding(frame)
         self.series = frames.row_labels(frame, [column] if column in frame else [])
         self.panel = frames.row_labels(frame, others)
         self.panels = list(dict.fromkeys(self.panel)) if others else []
-        if len(self.panels) > MAX_PANELS:
+        if len(self.panels) > _MAX_LINE_PANELS:
             raise InputError(
                 f"{len(self.panels):,} panels, one for each value of {', '.join(others)}, are too many: "
-                f"choose up to {MAX_PANELS}, or say color="
+                f"choose up to {_MAX_LINE_PANELS}, or say color="
             )
         rows = pd.DataFrame({"series": self.series, "panel": self.panel, "x": frame[x].astype(str)})
         for name, _, value in rows[rows.duplicated()].itertuples(index=False):
@@ -133,11 +134,22 @@ class _Lines:
             raise InputError(f"{where} has more than one row where {x} is {value}: say color=, or choose rows")
         is_sorted = column in frame and column not in (frames.WORD, color)
         self.names = frames.distinct_values(frame[column]) if is_sorted else list(dict.fromkeys(self.series))
+        self.is_gray = len(self.names) > len(COLORS)
         values = frames.finite_values(frame, y)
         low, high = float(values.min()), float(values.max())
         # the y axis starts at zero if that does not press the lines together
         zero = 0 <= low < 0.4 * high or 0 >= high > 0.4 * low or low == high == 0
         self.y_domain = chart.axis_domain(values, zero=zero)
+
+    @staticmethod
+    def _split(frame: pd.DataFrame, column: str, others: list[str], color: str | None) -> tuple[str, list[str]]:
+        """The column of lines, and those of panels: lines that could not be told apart have a panel each."""
+        if column not in frame:
+            return column, others
+        lines, has_bands = frame[column].nunique(), bool(frames.interval_columns(frame))
+        most = _MAX_BANDS if has_bands and color is None and not others else len(COLORS)
+        panels = len(frame[[column, *others]].drop_duplicates())
+        return ("", [*others, column]) if lines > most and panels <= _MAX_LINE_PANELS else (column, others)
 
     def layers(self, width: int, height: int) -> tuple[pd.DataFrame, list[Any]]:
         """The data of all layers, and the layers: bands, lines and points."""
@@ -155,13 +167,16 @@ class _Lines:
         scale = alt.Scale(domain=self.y_domain, nice=False, zero=False)
         axis = chart.VALUE_AXIS | {"gridColor": ZERO_LINE}
         y = alt.Y(f"{fields[self.y]}:Q", title=title if len(title) > 1 else title[0], scale=scale, axis=axis)
-        is_gray = len(self.names) > _MAX_DISTINCT_LINES
-        look = {"detail": alt.Detail("_series:N")} if is_gray else self.colors()
+        is_gray = self.is_gray
+        look = {"detail": alt.Detail("_series:N")} if is_gray else self.colors(width)
         base = alt.Chart().encode(x=x)
         layers: list[Any] = []
         if intervals and not is_gray:
             ends = {"y": alt.Y(f"{fields[frames.LOWER]}:Q"), "y2": alt.Y2(field=fields[frames.UPPER])}
             layers.append(base.mark_area(opacity=0.18).encode(color=look["color"], **ends))
+            data["_alone"] = self.alone()
+            alone = base.transform_filter("datum._alone").mark_rule(strokeWidth=1.5)
+            layers.append(alone.encode(color=look["color"], **ends))
         style = {"color": MUTED, "opacity": 0.4, "strokeWidth": 1} if is_gray else {"strokeWidth": 2}
         layers.append(base.mark_line(**style).encode(y=y, **look))
         has_points = frame[self.x].nunique() <= _MAX_POINTS and not is_gray
@@ -174,34 +189,42 @@ class _Lines:
             layers.append(hollow.mark_circle(size=14, opacity=1, color="#ffffff").encode(y=y))
         return data, layers
 
-    def colors(self) -> dict[str, Any]:
-        """Encodings that distinguish lines: colors, and dashes when these run out. Lines with names have no legend."""
-        count = len(self.names)
-        few = count <= _MAX_NAMED_LINES
+    def alone(self) -> pd.Series:
+        """Which rows have an interval but no neighbor along x in their line, so that a band would not show it."""
+        known = self.frame[[self.y, *frames.interval_columns(self.frame)]].notna().all(axis=1)
+        rows = pd.DataFrame({"known": known, "order": self.order(), "line": self.panel + "\0" + self.series})
+        lines = rows.sort_values("order", kind="stable").groupby("line", sort=False)["known"]
+        beside = lines.shift(1, fill_value=False) | lines.shift(-1, fill_value=False)
+        return known & ~beside.reindex(rows.index)
+
+    def order(self) -> list[int]:
+        """The place of each row along x."""
+        places = {value: place for place, value in enumerate(frames.distinct_values(self.frame[self.x]))}
+        return [places[str(value)] for value in self.frame[self.x]]
+
+    def colors(self, width: int) -> dict[str, Any]:
+        """The encoding that tells lines apart. Lines with names at their ends have no legend."""
         legend = None
-        if count > 1 and not (few and not self.panels):
-            place: dict[str, Any] = {"orient": "top", "title": None} if few else {"title": self.legend_title}
-            legend = alt.Legend(symbolType="stroke", symbolSize=220, symbolOpacity=1, **place)
-        look: dict[str, Any] = {"color": alt.Color("_series:N", scale=chart.color_scale(self.names), legend=legend)}
-        if count > len(COLORS):
-            dashes = alt.Scale(domain=self.names, range=[_DASHES[i // len(COLORS)] for i in range(count)])
-            look["strokeDash"] = alt.StrokeDash("_series:N", scale=dashes, legend=legend)
-        return look
+        if len(self.names) > 1 and (self.panels or len(self.names) > _MAX_NAMED_LINES):
+            whole = width * panels_across(len(self.panels)) if self.panels else width
+            legend = chart.top_legend(self.names, whole, symbolType="stroke", symbolSize=220)
+        return {"color": alt.Color("_series:N", scale=chart.color_scale(self.names), legend=legend)}
 
     def end_names(self, data: pd.DataFrame, width: int, height: int) -> Any:
         """The name of each line at its end, moved up or down where two would overlap."""
         y = chart.field_names(self.frame.columns)[self.y]
-        order = {value: place for place, value in enumerate(frames.distinct_values(self.frame[self.x]))}
-        rows = data.assign(_order=[order[str(value)] for value in self.frame[self.x]]).dropna(subset=[y])
+        rows = data.assign(_order=self.order()).dropna(subset=[y])
         last = rows.sort_values("_order", kind="stable").groupby("_series", sort=False).tail(1)
         low, high = self.y_domain
         pixels = height * (high - last[y].to_numpy(np.float64)) / (high - low)
-        moved = high - chart.spread_heights(pixels, chart.FONT_SIZE + 3.0) * (high - low) / height
+        moved = chart.spread_heights(pixels, chart.FONT_SIZE + 3.0)
+        moved = moved + max(0.0, -moved.min()) - max(0.0, moved.max() - height)  # none runs out of the chart
+        moved = high - moved * (high - low) / height
         ends = pd.DataFrame({"_series": last["_series"].to_numpy(), "_end": moved})
         marks = alt.Chart(records(ends)).mark_text(align="left", baseline="middle")
         height_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
         marks = marks.encode(x=alt.value(width + 6), y=alt.Y("_end:Q", scale=height_scale))
-        return marks.encode(text="_series:N", color=self.colors()["color"])
+        return marks.encode(text="_series:N", color=self.colors(width)["color"])
 
 
 def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
@@ -267,7 +290,8 @@ def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, h
     title = "Held-out log likelihood a token, to the best"
     y = alt.Y("_difference:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(**chart.VALUE_AXIS))
     legend = alt.Legend(title=", ".join(map(title_of, others)), symbolType="stroke") if others else None
-    colors = chart.color_scale(list(dict.fromkeys(series)))
+    names = list(dict.fromkeys(series))
+    colors = chart.color_scale(names, ordered=len(names) > len(COLORS))
     color = alt.Color("_series:N", scale=colors, legend=legend)
     shown = [chart.tooltip("_x", title_of(first), "~g" if frame[first].dtype.kind == "f" else None)]
     shown += [chart.tooltip("_series", ", ".join(others))] if others else []
