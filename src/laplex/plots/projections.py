@@ -173,10 +173,11 @@ def map(
     if isinstance(color, str) and len(slices) > len(COLORS) and not fitted.ordered(color):
         plane = Plane(positions, *_PANEL_SIZE, margin=(32, 16))
         parts = {value: part.reset_index(drop=True) for value, part in points.groupby("_color", sort=False)}
-        drawn = [_draw_map(plane, part, titles, None, None).properties(title=value) for value, part in parts.items()]
-        return chart.finish(alt.concat(*drawn, columns=panels_across(len(drawn))), frame, title or None)
+        panels = [_draw_map(plane, part, titles, None, None).properties(title=value) for value, part in parts.items()]
+        return chart.finish(alt.concat(*panels, columns=panels_across(len(panels))), frame, title or None)
     plane = Plane(positions, width, height, margin=(56, 24))
-    return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
+    drawn = _draw_map(plane, points, titles, encoding, color_title).interactive()
+    return chart.finish(drawn, frame, title or None)
 
 
 def _map_slices(fitted: Vectors, color: Color | None, at: Mapping[str, Any] | None) -> list[int]:
@@ -250,7 +251,7 @@ def _draw_map(plane: Plane, points: pd.DataFrame, titles: AxisTitles, color: Any
         steps = points.assign(_order=points.groupby("_text", sort=False).cumcount())
         lines = alt.Chart(records(steps)).mark_line(color="#b3b3b3", strokeWidth=1)
         layers.insert(0, lines.encode(**axes, detail=alt.Detail("_text:N"), order=alt.Order("_order:Q")))
-    return alt.layer(*layers, width=plane.width, height=plane.height).interactive()
+    return alt.layer(*layers, width=plane.width, height=plane.height)
 
 
 def _map_labels(plane: Plane, points: pd.DataFrame) -> Any:
