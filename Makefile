@@ -27,6 +27,7 @@ check: .venv/developing
 	$(BIN)/mypy
 
 pictures: .venv/developing
+	$(BIN)/python docs/gallery.py
 	$(BIN)/python docs/pictures.py
 
 .venv/installed: pyproject.toml constraints.txt

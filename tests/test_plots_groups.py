@@ -22,7 +22,7 @@ def test_each_word_has_a_dot_in_each_group_filled_where_it_holds(tmp_path):
     assert set(zip(drawn["_y"], drawn["_x"])) == set(zip(frame["word"], frame["value"]))
     assert drawn["_holds"].sum() == 6
     assert chart.to_dict()["encoding"]["fill"]["condition"]["test"] == "datum._holds"
-    assert set(drawn["_color"][~drawn["_holds"]]).isdisjoint(drawn["_color"][drawn["_holds"]])
+    assert set(drawn["_kind"][~drawn["_holds"]]).isdisjoint(drawn["_kind"][drawn["_holds"]])
     found = texts(svg(chart, tmp_path))
     assert {"north", "south", "west", "war", "Compared with the rest", "Gray ring: not shown to hold"} <= set(found)
 
@@ -34,7 +34,8 @@ def test_negative_differences_have_a_color_of_their_own_and_no_text_has_no_dot(t
     frame.loc[2, "estimate"] = np.nan
     chart = plots.matrix(frame)
     drawn = data(chart).set_index(["_y", "_x"])
-    assert drawn.loc[("war", "north"), "_color"] != drawn.loc[("war", "south"), "_color"]
+    assert drawn.loc[("war", "north"), "_kind"] != drawn.loc[("war", "south"), "_kind"]
+    assert len(set(chart.to_dict()["encoding"]["stroke"]["scale"]["range"])) == 3
     assert "No dot: too little text" in svg(chart, tmp_path)
 
 

@@ -249,7 +249,7 @@ def round_counts(low: float, high: float) -> list[float]:
 _SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
 _ALIGN = {1: "left", -1: "right", 0: "center"}
 _NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMW@%")
-_LABEL_GAP = 4.0  # pixels between two labels, so that they are not read as one
+_LABEL_GAP = 6.0  # pixels between two labels, so that they are not read as one
 _ROUNDS = 4  # in which labels that must be shown are placed anew, knowing where the others are
 
 

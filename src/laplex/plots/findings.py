@@ -224,7 +224,7 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     domain = chart.axis_domain(drawn[["contribution", "lower", "upper"]].to_numpy(np.float64), zero=True)
     rows, names = max(map(len, sides)), [frames.name_of_side(value) for value in values]
     panels = [
-        _contributions(side.sort_values("contribution", ascending=False), number, names[number], domain, title)
+        _contributions(side.sort_values("contribution", ascending=False), number, names, domain, title)
         for number, side in enumerate(scaled)
         if len(side)
     ]
@@ -232,19 +232,17 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True), chart.escape_title(found.word))
 
 
-def _contributions(side: pd.DataFrame, number: int, value: str, domain: list[float], title: str) -> Any:
+def _contributions(side: pd.DataFrame, number: int, names: list[str], domain: list[float], title: str) -> Any:
     """The context words of one group; the bars of the first grow to the left."""
     is_left = number == 0
     data = side.assign(_sure=side["lower"] > 0)
     scale = alt.Scale(domain=domain, nice=False, reverse=is_left)
     orient = "right" if is_left else "left"
     rows = alt.Axis(ticks=False, domain=domain[0] == 0, orient=orient, labelPadding=6, labelLimit=240)
-    tips = [("word", "Context word", None), ("contribution", title, ".3~g"), ("lower", "Lower", ".3~g")]
-    tips += [
-        ("upper", "Upper", ".3~g"),
-        ("uses", f"Near the word, {value}", ","),
-        ("uses_other", "On the other side", ","),
-    ]
+    value, other = names[number], names[1 - number]
+    tips = [("word", "Context word", None), ("contribution", title, ".3~g")]
+    tips += [("lower", "Interval, lower end", ".3~g"), ("upper", "Interval, upper end", ".3~g")]
+    tips += [("uses", f"Uses near the word, {value}", ","), ("uses_other", f"Uses near the word, {other}", ",")]
     base = alt.Chart(records(data)).encode(
         y=alt.Y("word:N", sort=None, title=None, scale=alt.Scale(domain=data["word"].tolist()), axis=rows),
         tooltip=[chart.tooltip(field, chart.escape_title(name), form) for field, name, form in tips],

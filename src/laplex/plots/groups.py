@@ -47,13 +47,14 @@ def matrix(frame: Any, *, top: int = 30, width: int | None = None) -> Chart:
     if len(duplicates := given[given.duplicated([frames.WORD, frames.VALUE])]):
         row = duplicates.iloc[0]
         raise InputError(f'"{row[frames.WORD]}" has more than one row for {row[frames.VALUE]}: choose rows')
-    groups = frames.distinct_values(given[frames.VALUE])
+    groups = frames.distinct_values(given.loc[given[x].notna(), frames.VALUE])
     if len(groups) > _MAX_GROUPS:
         raise InputError(f"{len(groups):,} groups are too many: choose up to {_MAX_GROUPS} values")
     holds = given[frames.HOLDS].astype(bool) if frames.HOLDS in given.columns else pd.Series(True, given.index)
+    # a group in which no word has enough text has no column
     table = given.assign(_size=given[x].abs(), _holds=holds & given[x].notna())
     words = _words_by_group(table, groups, top)
-    table = table[table[frames.WORD].isin(words)]
+    table = table[table[frames.WORD].isin(words) & table[frames.VALUE].astype(str).isin(groups)]
     notes = [] if len(words) == given[frames.WORD].nunique() else [_of_words(given, words)]
     notes += [] if table["_holds"].all() else ["Gray ring: not shown to hold"]
     is_full = len(table) == len(words) * len(groups) and table[x].notna().all()
@@ -62,7 +63,7 @@ def matrix(frame: Any, *, top: int = 30, width: int | None = None) -> Chart:
     data = table.rename(columns=fields).assign(
         _y=table[frames.WORD].astype(str),
         _x=table[frames.VALUE].astype(str),
-        _color=np.where(table["_holds"], np.where(table[x] < 0, COLORS[1], COLORS[0]), _UNSURE),
+        _kind=np.where(table["_holds"], np.where(table[x] < 0, "less", "more"), "not shown to hold"),
     )
     columns_width = width or max(_CELL_PIXELS * len(groups), 120)
     fits = all(chart.text_width(name, chart.FONT_SIZE) < columns_width / len(groups) - 6 for name in groups)
@@ -76,13 +77,14 @@ def matrix(frame: Any, *, top: int = 30, width: int | None = None) -> Chart:
     size_title = naming.axis_title(given.drop(columns=[frames.AGAINST], errors="ignore"), x)
     ring: dict[str, Any] = {"symbolStrokeColor": MUTED, "symbolStrokeWidth": 1.2}
     legend = alt.Legend(title=size_title, orient="bottom", values=shown, format="~g", **ring)
+    colors = alt.Scale(domain=["more", "less", "not shown to hold"], range=[COLORS[0], COLORS[1], _UNSURE])
     marks = alt.Chart(records(data)).mark_point(opacity=1, strokeWidth=1.2)
     marks = marks.encode(
         x=alt.X("_x:N", sort=None, scale=scale, title=title, axis=look),
         y=row_axis(pd.Series(words), domain=False, labelPadding=8, labelLimit=240, grid=True),
         size=alt.Size("_size:Q", scale=sizes, legend=legend),
-        stroke=alt.Stroke("_color:N", scale=None),
-        fill=alt.condition("datum._holds", alt.Fill("_color:N", scale=None), alt.value("transparent")),
+        stroke=alt.Stroke("_kind:N", scale=colors, legend=None),
+        fill=alt.condition("datum._holds", alt.Fill("_kind:N", scale=colors, legend=None), alt.value("transparent")),
         tooltip=naming.tooltips(frames.with_comparisons(table.drop(columns=["_size", "_holds"])), frames.WORD),
     )
     drawn = marks.properties(width=columns_width, height=ROW_PIXELS * len(words))

@@ -107,6 +107,7 @@ class _Lines:
     def __init__(self, frame: pd.DataFrame, x: str | None, y: str | None, color: str | None) -> None:
         y = frames.measured_column(frame, y, "y")
         x = frames.axis_column(frame, y, x)
+        frame = _between_ends(frame, x, y)
         varying = [name for name in frames.varying_columns(frame, y, x) if not frames.determines(frame, x, name)]
         if color is not None:
             column = frames.check_column(frame, color, "color")
@@ -225,6 +226,15 @@ class _Lines:
         height_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
         marks = marks.encode(x=alt.value(width + 6), y=alt.Y("_end:Q", scale=height_scale))
         return marks.encode(text="_series:N", color=self.colors(width)["color"])
+
+
+def _between_ends(frame: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """The rows from the first value of x at which some line has a value to the last."""
+    order = {value: place for place, value in enumerate(frames.distinct_values(frame[x]))}
+    places = frame[x].astype(str).map(order)
+    known = places[frame[y].notna()]
+    result: pd.DataFrame = frame[places.between(known.min(), known.max())].reset_index(drop=True)
+    return result
 
 
 def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
