@@ -103,6 +103,15 @@ def test_altair_is_imported_by_the_first_chart_only():
     assert not {"altair", "vl_convert", "networkx", "umap"} & set(loaded)
 
 
+def test_every_text_has_a_color_that_dark_pages_replace():
+    showing = pytest.importorskip("laplex.explorer.showing")
+    config = plots.lines(distances()).to_dict()["config"]
+    named = [("title", "color"), ("title", "subtitleColor"), ("header", "labelColor"), ("text", "color")]
+    named += [(part, name) for part in ("axis", "legend") for name in ("labelColor", "titleColor")]
+    dark = showing.dark_colors(config)
+    assert [(part, name) for part, name in named if dark[part][name] == config[part][name]] == []
+
+
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=12), st.floats(1, 30))
 def test_spread_heights_are_apart_in_the_same_order(heights, gap):
     heights = np.array(heights)

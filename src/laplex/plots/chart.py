@@ -46,14 +46,13 @@ VALUE_AXIS: dict[str, Any] = {"grid": True, "ticks": False, "domain": False, "ti
 
 _PNG_PIXELS_PER_INCH = 144
 _FONTS: dict[str, Any] = {"labelFontSize": FONT_SIZE, "titleFontSize": FONT_SIZE, "titleFontWeight": "normal"}
+_FONTS |= {"labelColor": "#333333", "titleColor": "#000000"}  # said, since dark pages replace colors that are said
 _STYLE: dict[str, Any] = {
     "font": "Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
     "axis": {
         **_FONTS,
         "titlePadding": 8,
-        "labelColor": "#333333",
-        "titleColor": "#000000",
         "domainColor": "#8c8c8c",
         "tickColor": "#8c8c8c",
         "gridColor": "#ebebeb",
@@ -63,14 +62,21 @@ _STYLE: dict[str, Any] = {
     "title": {
         "fontSize": FONT_SIZE,
         "fontWeight": "bold",
+        "color": "#000000",
         "anchor": "start",
         "frame": "group",
         "offset": 10,
         "subtitleFontSize": 11,
         "subtitleColor": "#555555",
     },
-    "header": {"labelFontSize": FONT_SIZE, "labelFontWeight": "bold", "labelLimit": 400, "labelAnchor": "start"},
-    "text": {"fontSize": FONT_SIZE},
+    "header": {
+        "labelFontSize": FONT_SIZE,
+        "labelFontWeight": "bold",
+        "labelLimit": 400,
+        "labelAnchor": "start",
+        "labelColor": "#000000",
+    },
+    "text": {"fontSize": FONT_SIZE, "color": "#222222"},
     "concat": {"spacing": 24},
     "facet": {"spacing": 30},
 }

@@ -23,6 +23,7 @@ _COEFFICIENTS_WIDTH = 200  # pixels, of each of several panels
 _HOLLOW = f"Hollow: {frames.DOUBTFUL_TEXT}"
 _NO_DOT = "no dot: too little text"
 _WITH_INTERVAL, _FITTED_ALONE = "with interval", "fitted vectors alone: too little text for an interval"
+_OR_MATRIX = ", or draw a matrix"  # of many comparisons
 _PANELS_ACROSS = 4  # of dots
 
 
@@ -85,6 +86,7 @@ def _check_panels(parts: dict[str, pd.DataFrame], panels: Sequence[str], y: str)
     if len(parts) > MAX_PANELS:
         raise InputError(
             f"{len(parts):,} panels, by {quote(panels)}, are too many: choose up to {MAX_PANELS}, or say panels="
+            f"{_OR_MATRIX if frames.COMPARISON in panels else ''}"
         )
     for name, part in parts.items():
         if len(duplicates := part[y][part[y].duplicated()]):
@@ -208,7 +210,8 @@ def dots(
     names = frames.distinct_values(frame[color]) if color else [""]
     is_split = len(names) > len(COLORS)
     if len(names) > MAX_PANELS:
-        raise InputError(f"{len(names):,} panels, by {color}, are too many: choose up to {MAX_PANELS} values")
+        tip = _OR_MATRIX if color == frames.COMPARISON else ""
+        raise InputError(f"{len(names):,} panels, by {color}, are too many: choose up to {MAX_PANELS} values{tip}")
     shade: Any = alt.value(COLORS[0])
     if not is_split:
         legend = chart.top_legend(names, width, symbolSize=70) if color else None
