@@ -193,15 +193,12 @@ class _Lines:
     def alone(self) -> pd.Series:
         """Which rows have an interval but no neighbor along x in their line, so that a band would not show it."""
         known = self.frame[[self.y, *frames.interval_columns(self.frame)]].notna().all(axis=1)
-        rows = pd.DataFrame({"known": known, "order": self.order(), "line": self.panel + "\0" + self.series})
+        rows = pd.DataFrame(
+            {"known": known, "order": _places(self.frame[self.x]), "line": self.panel + "\0" + self.series}
+        )
         lines = rows.sort_values("order", kind="stable").groupby("line", sort=False)["known"]
         beside = lines.shift(1, fill_value=False) | lines.shift(-1, fill_value=False)
         return known & ~beside.reindex(rows.index)
-
-    def order(self) -> list[int]:
-        """The place of each row along x."""
-        places = {value: place for place, value in enumerate(frames.distinct_values(self.frame[self.x]))}
-        return [places[str(value)] for value in self.frame[self.x]]
 
     def colors(self, width: int) -> dict[str, Any]:
         """The encoding that tells lines apart. Lines with names at their ends have no legend."""
@@ -214,7 +211,7 @@ class _Lines:
     def end_names(self, data: pd.DataFrame, width: int, height: int) -> Any:
         """The name of each line at its end, moved up or down where two would overlap."""
         y = chart.field_names(self.frame.columns)[self.y]
-        rows = data.assign(_order=self.order()).dropna(subset=[y])
+        rows = data.assign(_order=_places(self.frame[self.x])).dropna(subset=[y])
         last = rows.sort_values("_order", kind="stable").groupby("_series", sort=False).tail(1)
         low, high = self.y_domain
         pixels = height * (high - last[y].to_numpy(np.float64)) / (high - low)
@@ -228,10 +225,15 @@ class _Lines:
         return marks.encode(text="_series:N", color=self.colors(width)["color"])
 
 
+def _places(values: pd.Series) -> list[int]:
+    """The place of each value in their order."""
+    place = {value: number for number, value in enumerate(frames.distinct_values(values))}
+    return [place[str(value)] for value in values]
+
+
 def _between_ends(frame: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
     """The rows from the first value of x at which some line has a value to the last."""
-    order = {value: place for place, value in enumerate(frames.distinct_values(frame[x]))}
-    places = frame[x].astype(str).map(order)
+    places = pd.Series(_places(frame[x]), frame.index)
     known = places[frame[y].notna()]
     result: pd.DataFrame = frame[places.between(known.min(), known.max())].reset_index(drop=True)
     return result
