@@ -168,6 +168,17 @@ ENTRIES = [
         """,
     ),
     Entry(
+        "curve",
+        "The choice of a strength",
+        "How well each strength predicts text that was held out, with one standard error.",
+        """
+        recent = lx.demo().where(party=["Democratic", "Republican"], year=range(1981, 2022))
+        small = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party"), likelihood="sgns", dimensions=20)
+        tuning = lx.tune(small, recent, [0.1, 1.0, 10.0, 100.0, 1000.0], min_count=20, epochs=5, tests=False)
+        lx.plots.curve(tuning.table)
+        """,
+    ),
+    Entry(
         "history",
         "The course of a fit",
         "The log likelihood by epoch, of the text trained on and of text that was held out.",

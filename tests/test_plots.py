@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import laplex as lx
 from laplex import plots
-from laplex.plots.chart import place_labels, spread_heights, text_width
+from laplex.plots.chart import text_width
+from laplex.plots.labels import place_labels, spread_heights
 
 
 @pytest.mark.slow

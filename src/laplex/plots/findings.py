@@ -13,6 +13,7 @@ import pandas as pd
 from laplex.errors import InputError, check_int
 from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, Chart, alt, records
+from laplex.plots.labels import label_marks, place_labels
 from laplex.plots.ranking import sure_color
 from laplex.plots.series import MAX_PANELS
 
@@ -165,8 +166,8 @@ def _draw_volcano(frame: pd.DataFrame, points: pd.DataFrame, x: str, labels: int
         threshold = points.loc[lowest, "_y"]
         along = np.arange(0.0, area.width, 4.0)  # labels do not cross the line
         obstacles = np.concatenate([obstacles, np.stack([along, np.full(len(along), pixels.loc[lowest, "y"])], 1)])
-    placed = chart.place_labels(ranked, places, size, radius=3.3, obstacles=obstacles, obstacle_radius=3.3)
-    texts = chart.label_marks(placed.head(labels), color="#222222" if is_found else chart.MUTED).encode(**axes)
+    placed = place_labels(ranked, places, size, radius=3.3, obstacles=obstacles, obstacle_radius=3.3)
+    texts = label_marks(placed.head(labels), color="#222222" if is_found else chart.MUTED).encode(**axes)
     layers = [circles, texts]
     if threshold is not None:
         least = pd.DataFrame({"_y": [threshold]})
