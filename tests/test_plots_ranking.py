@@ -248,6 +248,9 @@ def test_groups_and_units_have_names_in_tooltips():
     assert {"Uses, earlier half", "Uses, later half"} <= set(tips(plots.bars(as_drift(frame))))
     years = findings(pairs=(("1861", "1901"),))  # of a file, which does not say whether these are groups or ends
     assert {"Uses, first", "Uses, second"} <= set(tips(plots.bars(years)))
+    joint = plots.bars(findings(pairs=(("any", "others"),)))
+    assert {"Uses, first value", "Units, fewest at a value", "Units, most at a value"} <= set(tips(joint))
+    assert layers(joint, "bar")[0]["encoding"]["x"]["title"] == "Difference between the values, log odds"
     two = findings(pairs=(("D", "R"), ("D", "I")))
     assert {"Uses, first", "Compared"} <= set(tips(plots.dots(two)))
 

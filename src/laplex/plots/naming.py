@@ -28,6 +28,7 @@ from laplex.plots.frames import (
 )
 from laplex.text.periods import positions
 
+_JOINT = "any", "others"  # the sides of a test of all values together
 _POLE_WORDS = 3  # of each pole that are named
 
 
@@ -61,6 +62,8 @@ def sides(frame: pd.DataFrame) -> tuple[str, str]:
     if not {VALUE, AGAINST} <= {*frame.columns} or (pairs := frame[[VALUE, AGAINST]].astype(str)).nunique().max() > 1:
         return "first", "second"
     one, two = pairs.iloc[0]
+    if (one, two) == _JOINT:
+        return "first value", "other values"
     if question is None and "p" in frame.columns and positions([one, two]) is not None:
         return "first", "second"  # it may be a drift, whose sides are not these values
     return one, name_of_side(two)
@@ -83,6 +86,9 @@ def column_titles(frame: pd.DataFrame) -> dict[str, str]:
         titles[name] = f"{title}, {escape_title(one)}" if is_compared else f"{title}{rarer}"
         titles[f"{name}_against"] = f"{title}, {escape_title(two)}"
         titles[f"{name}_other"] = f"{title}, other word"
+    if one == "first value":  # whose units are counted at each value
+        titles |= {"units": f"{title_of(plural(str(unit)))}, fewest at a value"}
+        titles |= {"units_against": f"{title_of(plural(str(unit)))}, most at a value"}
     if {"neighbor", "similarity_against"} <= {*frame.columns}:
         titles |= {"similarity": f"Similarity, {escape_title(one)}", "estimate": "Ratio of similarities"}
         titles |= {"similarity_against": f"Similarity, {escape_title(two)}", "word": "Similar to"}
@@ -123,8 +129,12 @@ def axis_title(frame: pd.DataFrame, measured: str) -> str:
     ends = poles(frame)
     if kind in ("distance", "difference") and len(pairs) == 1 and len(pairs[0]) == 2:
         one, two = pairs[0]
-        is_drift = frame.attrs.get("question") == "drift"
-        title = f"Change from {one} to {two}" if is_drift else f"{title} between {one} and {name_of_side(two)}"
+        if (one, two) == _JOINT:
+            title = f"{title} between the values"
+        elif frame.attrs.get("question") == "drift":
+            title = f"Change from {one} to {two}"
+        else:
+            title = f"{title} between {one} and {name_of_side(two)}"
     elif kind == "distance" and {"from", "to"} <= constant.keys():
         title = f"{title} from {constant['from']} to {constant['to']}"
     elif kind == "similarity":
