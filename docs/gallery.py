@@ -56,9 +56,11 @@ ENTRIES = [
         "A row for each word, a column for each group: how far its use differs there from that in all others. Filled "
         "dots hold, gray rings do not. Here, a test needs five presidents on either side.",
         """
-        words = ["agriculture", "america", "billion", "branches", "child", "coverage", "economy", "health"]
-        words += ["initiative", "pension", "percent", "railway", "security", "soviet", "uniform", "weapons"]
-        by_period = fitted.inference(min_units=5).contrast("period", words, against="rest")
+        words = ["agriculture", "america", "billion", "branches", "child"]
+        words += ["coverage", "economy", "health", "initiative", "pension"]
+        words += ["percent", "railway", "security", "soviet", "uniform", "weapons"]
+        asked = fitted.inference(min_units=5)
+        by_period = asked.contrast("period", words, against="rest")
         lx.plots.matrix(by_period)
         """,
     ),
@@ -69,7 +71,8 @@ ENTRIES = [
         "Those whose interval reaches zero are lighter.",
         """
         explained = fitted.explain("insurance", "period")
-        lx.plots.explanation(explained, exclude=fitted.inference().excluded())
+        function_words = fitted.inference().excluded()
+        lx.plots.explanation(explained, exclude=function_words)
         """,
     ),
     Entry(
@@ -78,7 +81,8 @@ ENTRIES = [
         "The ratio of the similarities of two words in both groups. Left and right are words that are nearer in one "
         "group, in the middle those that are as near in both.",
         """
-        ratios = fitted.inference(min_count=60).neighbor_ratio("freedom", "party")
+        asked = fitted.inference(min_count=60)
+        ratios = asked.neighbor_ratio("freedom", "party")
         lx.plots.neighbor_ratio(ratios)
         """,
     ),
@@ -87,7 +91,8 @@ ENTRIES = [
         "Neighbors",
         "The nearest words in a slice, one panel for each. Lighter bars have too little text for an interval.",
         """
-        near = fitted.inference(min_units=3, min_count=30).neighbors("freedom", at={"period": "1941"})
+        asked = fitted.inference(min_units=3, min_count=30)
+        near = asked.neighbors("freedom", at={"period": "1941"})
         lx.plots.bars(near)
         """,
     ),
@@ -115,7 +120,8 @@ ENTRIES = [
         "Of several words, each has a panel. The axis names the poles.",
         """
         words = ["labor", "trade", "health", "agriculture"]
-        places = fitted.project(words, (["foreign", "nations"], ["domestic", "home"]), test=False)
+        poles = (["foreign", "nations"], ["domestic", "home"])
+        places = fitted.project(words, poles, test=False)
         lx.plots.lines(places)
         """,
     ),
@@ -126,7 +132,8 @@ ENTRIES = [
         """
         words = ["labor", "trade", "health", "tax", "peace", "war"]
         poles = (["foreign", "nations"], ["domestic", "home"])
-        places = fitted.inference(min_units=3, min_count=30).project(words, poles, at={"period": "1941"})
+        asked = fitted.inference(min_units=3, min_count=30)
+        places = asked.project(words, poles, at={"period": "1941"})
         lx.plots.dots(places)
         """,
     ),
@@ -135,7 +142,8 @@ ENTRIES = [
         "Several explanations at once",
         "The coefficients of words in a regression. Hollow dots are not shown to hold.",
         """
-        fit = fitted.regress("~ party * year", ["held", "issues", "america", "labor"])
+        words = ["held", "issues", "america", "labor"]
+        fit = fitted.regress("~ party * year", words)
         lx.plots.coefficients(fit)
         """,
     ),
@@ -147,8 +155,10 @@ ENTRIES = [
         import pandas as pd
 
         at = {"party": "Republican", "period": "1941"}
-        near = pd.concat([fitted.neighbors(word, 35, at=at, test=False) for word in ("war", "tax")])
-        lx.plots.map(fitted, ["war", "tax", *near["neighbor"].unique()], at=at)
+        words = ["war", "tax"]
+        near = [fitted.neighbors(word, 35, at=at, test=False) for word in words]
+        words += pd.concat(near)["neighbor"].unique().tolist()
+        lx.plots.map(fitted, words, at=at)
         """,
     ),
     Entry(
@@ -172,9 +182,13 @@ ENTRIES = [
         "The choice of a strength",
         "How well each strength predicts text that was held out, with one standard error.",
         """
-        recent = lx.demo().where(party=["Democratic", "Republican"], year=range(1981, 2022))
-        small = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party"), likelihood="sgns", dimensions=20)
-        tuning = lx.tune(small, recent, [0.1, 1.0, 10.0, 100.0, 1000.0], min_count=20, epochs=5, tests=False)
+        parties = ["Democratic", "Republican"]
+        recent = lx.demo().where(party=parties, year=range(1981, 2022))
+        prior = lx.Ridge() + lx.Groups("party")
+        small = lx.Model(["party"], prior, likelihood="sgns", dimensions=20)
+        strengths = [0.1, 1.0, 10.0, 100.0, 1000.0]
+        options = {"min_count": 20, "epochs": 5}
+        tuning = lx.tune(small, recent, strengths, tests=False, **options)
         lx.plots.curve(tuning.table)
         """,
     ),

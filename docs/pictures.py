@@ -56,7 +56,8 @@ CHARTS_ARE_DRAWN = (
 DEMO = """\
 import laplex as lx
 
-speeches = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
+speeches = lx.demo().where(party=["Democratic", "Republican"])
+speeches = speeches.periods("year", every="40y", start=1861)
 prior = lx.Ridge() + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
 model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
 fitted = lx.fit(model, speeches, min_count=10, epochs=10)
