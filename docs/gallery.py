@@ -187,7 +187,7 @@ ENTRIES = [
         prior = lx.Ridge() + lx.Groups("party")
         small = lx.Model(["party"], prior, likelihood="sgns", dimensions=20)
         strengths = [0.1, 1.0, 10.0, 100.0, 1000.0]
-        options = {"min_count": 20, "epochs": 5}
+        options = {"min_count": 20, "epochs": 10}
         tuning = lx.tune(small, recent, strengths, tests=False, **options)
         lx.plots.curve(tuning.table)
         """,
