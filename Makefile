@@ -32,6 +32,7 @@ r: .venv/developing
 
 pictures: .venv/developing
 	$(BIN)/python docs/readme.py
+	$(BIN)/python docs/gallery.py
 	$(BIN)/python docs/pictures.py
 
 .venv/installed: pyproject.toml constraints.txt

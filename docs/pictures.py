@@ -54,12 +54,22 @@ CHARTS_ARE_DRAWN = (
 )
 
 
+DEMO = """\
+import laplex as lx
+
+speeches = lx.demo().where(party=["Democratic", "Republican"])
+speeches = speeches.periods("year", every="40y", start=1861)
+prior = lx.Ridge() + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
+model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
+fitted = lx.fit(model, speeches, min_count=10, epochs=10)
+"""  # which the gallery shows
+
+
 def fit_demo(folder: Path) -> None:
     """The model and the report of `laplex demo`."""
-    corpus = lx.demo().where(party=["Democratic", "Republican"]).periods("year", every="40y", start=1861)
-    prior = lx.Ridge() + lx.Groups("party", 100.0) + lx.Chain("period", 100.0)
-    model = lx.Model(vary=["party", "period"], prior=prior, likelihood="sgns")
-    fitted = lx.fit(model, corpus, min_count=10, epochs=10)
+    names: dict[str, Any] = {}
+    exec(DEMO, names)
+    fitted = names["fitted"]
     fitted.save(folder)
     fitted.report(folder.with_suffix(".html"), title="State of the Union")
 
@@ -97,7 +107,13 @@ def save(page: Any, path: Path, max_pixels: int) -> None:
         page.set_viewport_size({"width": page.viewport_size["width"], "height": min(int(height) + 20, 6000)})
         page.wait_for_timeout(800)
     picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
-    picture = picture.crop((0, 0, picture.width, min(picture.height, max_pixels)))
+    write(picture.crop((0, 0, picture.width, min(picture.height, max_pixels))), path)
+
+
+def write(picture: Any, path: Path) -> None:
+    """Write a picture as a small file."""
+    from PIL import Image
+
     reduced = picture.quantize(
         COLORS_PER_PICTURE, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )  # keeps rare colors

@@ -80,6 +80,17 @@ def test_a_block_is_cut_where_something_is_shown(tmp_path, monkeypatch):
     assert [cell.outputs for cell in two] == [[{"stderr": "so"}], [{"text/plain": "3"}]]
 
 
+def test_the_gallery_shows_the_code_that_draws_it(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    gallery = pytest.importorskip("gallery")
+    shown = [code for _, _, code in blocks(gallery.PAGE)]
+    assert shown == [gallery.DEMO, *(gallery.dedent(entry.code) for entry in gallery.ENTRIES)]
+    pictures = {f"{entry.name}.png" for entry in gallery.ENTRIES}
+    assert {path.name for path in gallery.PICTURES.iterdir()} == pictures
+    drawn = set(re.findall(r"lx\.plots\.(\w+)\(", "".join(shown)))
+    assert drawn == set(laplex.plots.__all__) - {"Chart", "save"}
+
+
 class Fetched(HTMLParser):
     """Collects the addresses that a browser fetches by itself when it shows a page."""
 

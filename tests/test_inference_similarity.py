@@ -88,6 +88,28 @@ def test_a_column_that_vectors_do_not_vary_by_can_be_compared(fitted):
     pd.testing.assert_frame_equal(one, two)  # that the prior holds the parties together changes nothing
 
 
+def test_neighbors_of_one_group_are_told_from_those_of_both(fitted):
+    asked = lx.inference.Inference(fitted, **vars(OPTIONS))
+    found = asked.neighbor_ratio("w6", "party", 5)
+    assert list(found.columns[:5]) == ["word", "neighbor", "value", "against", "nearest_in"]
+    assert found["estimate"].is_monotonic_decreasing
+    for side in ("D", "R"):
+        assert found["nearest_in"].isin([side, "both"]).sum() == 5
+    # w6 is a word of the topic 0 in D, and mostly of 1 in R
+    topic = found["neighbor"].str[1:].astype(int) % 6
+    assert set(topic[found["nearest_in"] == "D"]) == {0}
+    assert set(topic[found["nearest_in"] == "R"]) == {1}
+    first = found.iloc[0]
+    one = similarity(fitted, "w6", first["neighbor"], OPTIONS, across="party").iloc[0]
+    assert first["similarity"] - first["similarity_against"] == pytest.approx(one["estimate"], abs=1e-4)
+    assert first["estimate"] == pytest.approx(first["similarity"] / first["similarity_against"])
+    assert first["lower"] > 1
+    reversed_ = asked.neighbor_ratio("w6", "party", 5, values=["R", "D"]).set_index("neighbor")
+    assert reversed_.loc[first["neighbor"], "upper"] == pytest.approx(1 / first["lower"])
+    with pytest.raises(lx.InputError, match="no value 'I'"):
+        asked.neighbor_ratio("w6", "party", values=["D", "I"])
+
+
 def test_several_values_are_compared_with_the_mean_of_the_rest():
     rows = [
         row | {"party": row["party"] if int(row["speaker"][1:]) % 3 else "I"} for row in speakers.speeches(1, swap=0.8)

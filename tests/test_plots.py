@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import laplex as lx
 from laplex import plots
-from laplex.plots.chart import place_labels, spread_heights, text_width
+from laplex.plots.chart import text_width
+from laplex.plots.labels import place_labels, spread_heights
 
 
 @pytest.mark.slow
@@ -101,6 +102,15 @@ def test_altair_is_imported_by_the_first_chart_only():
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "pandas" in loaded
     assert not {"altair", "vl_convert", "networkx"} & set(loaded)
+
+
+def test_every_text_has_a_color_that_dark_pages_replace():
+    showing = pytest.importorskip("laplex.explorer.showing")
+    config = plots.lines(distances()).to_dict()["config"]
+    named = [("title", "color"), ("title", "subtitleColor"), ("header", "labelColor"), ("text", "color")]
+    named += [(part, name) for part in ("axis", "legend") for name in ("labelColor", "titleColor")]
+    dark = showing.dark_colors(config)
+    assert [(part, name) for part, name in named if dark[part][name] == config[part][name]] == []
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=12), st.floats(1, 30))

@@ -79,7 +79,7 @@ def test_one_term_is_the_title(tmp_path):
     frame = coefficients(terms=[("party", "R")])
     assert "party: R" in texts(svg(plots.volcano(frame), tmp_path))
     tips = layers(plots.volcano(frame))[0]["encoding"]["tooltip"]
-    assert {"Term", "Level", "Standard error", "P adjusted"} <= {tip["title"] for tip in tips}
+    assert {"Coefficient", "Standard error", "Adjusted p", "Uses, R", "Units, reference"} <= {t["title"] for t in tips}
 
 
 def test_a_regression_that_was_written_to_a_file_is_drawn(tmp_path):
@@ -92,6 +92,22 @@ def test_without_tests_height_is_how_often_the_word_occurs_where_it_is_rarer():
     frame = contrasted().drop(columns=["p", "p_adjusted"]).rename(columns={"estimate": "distance"})
     drawn = points(plots.volcano(frame))
     assert drawn["_y"].tolist() == frame[["uses", "uses_against"]].min(axis=1).tolist()
+
+
+def test_where_nothing_holds_words_are_named_in_gray():
+    chart = plots.volcano(contrasted().assign(p_adjusted=1.0))
+    text = layers(chart, "text")[0]
+    assert len(data(chart, text))
+    assert text["mark"]["color"] == "#767676"
+    assert layers(chart, "rule") == []
+    assert chart.to_dict()["title"]["text"] == "No word is shown to hold"
+
+
+def test_the_threshold_is_the_largest_p_that_holds():
+    frame = contrasted()
+    (rule,) = layers(plots.volcano(frame), "rule")
+    largest = frame["p"][frame["p_adjusted"] <= 0.1].max()
+    assert data(plots.volcano(frame), rule)["_y"].tolist() == pytest.approx([-np.log10(largest)])
 
 
 def test_of_many_words_those_that_differ_most_are_drawn():

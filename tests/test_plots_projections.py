@@ -105,9 +105,19 @@ def test_a_trajectory_needs_time_and_not_too_many_paths():
     crossed = some_vectors(keys=[("D", "1861"), ("R", "1901")])
     with pytest.raises(lx.InputError, match='differ by "period"'):
         plots.trajectory(crossed, "war")
-    many = some_vectors(("state", "period"), list(product("abcdefgh", PERIODS)))
-    with pytest.raises(lx.InputError, match='8 paths are too many: choose some by "state"'):
+    many = some_vectors(("state", "period"), list(product("abcdefghijklm", PERIODS)))
+    with pytest.raises(lx.InputError, match='13 paths are too many: choose some by "state"'):
         plots.trajectory(many, "war")
+
+
+def test_more_values_than_colors_have_a_panel_each():
+    fitted = some_vectors(("state", "period"), list(product("abcdefgh", PERIODS)))
+    paths = plots.trajectory(fitted, "war").to_dict()
+    assert [part["title"] for part in paths["concat"]] == list("abcdefgh")
+    panels = plots.map(fitted, color="state", at={"period": PERIODS[0]}).to_dict()
+    assert [part["title"] for part in panels["concat"]] == list("abcdefgh")
+    domains = [part["layer"][0]["encoding"]["x"]["scale"]["domain"] for part in panels["concat"]]
+    assert all(domain == domains[0] for domain in domains)
 
 
 def test_a_map_shows_the_most_frequent_words_of_a_slice():

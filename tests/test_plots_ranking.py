@@ -231,3 +231,49 @@ def test_what_is_no_regression_has_no_coefficients():
 def test_bars_of_a_regression_have_a_panel_for_each_term():
     spec = plots.bars(coefficients()).to_dict()
     assert sorted(part["title"] for part in spec["concat"]) == ["party × year: R", "party: R", "year"]
+
+
+def tips(chart):
+    with_tooltip = next(layer for layer in layers(chart) if "tooltip" in layer["encoding"])
+    return [tip["title"] for tip in with_tooltip["encoding"]["tooltip"]]
+
+
+def test_groups_and_units_have_names_in_tooltips():
+    frame = findings(pairs=(("Democratic", "rest"),))
+    frame.attrs = {"question": "contrast", "facts": {"unit": "senator"}}
+    shown = tips(plots.bars(frame))
+    named = ["Uses, Democratic", "Uses, the rest", "Senators, Democratic", "Senators, the rest"]
+    assert {*named, "Used with, Democratic", "Compared", "Adjusted p", "Difference"} <= set(shown)
+    assert not [title for title in shown if "against" in title.lower() or "_" in title or "one" in title.split()]
+    assert {"Uses, earlier half", "Uses, later half"} <= set(tips(plots.bars(as_drift(frame))))
+    years = findings(pairs=(("1861", "1901"),))  # of a file, which does not say whether these are groups or ends
+    assert {"Uses, first", "Uses, second"} <= set(tips(plots.bars(years)))
+    joint = plots.bars(findings(pairs=(("any", "others"),)))
+    assert {"Uses, first value", "Units, fewest at a value", "Units, most at a value"} <= set(tips(joint))
+    assert layers(joint, "bar")[0]["encoding"]["x"]["title"] == "Difference between the values, log odds"
+    two = findings(pairs=(("D", "R"), ("D", "I")))
+    assert {"Uses, first", "Compared"} <= set(tips(plots.dots(two)))
+
+
+def as_drift(frame):
+    drift = frame.assign(value="1861", against="1941")
+    drift.attrs = {"question": "drift"}
+    assert layers(plots.bars(drift), "bar")[0]["encoding"]["x"]["title"] == "Change from 1861 to 1941, log odds"
+    return drift
+
+
+def test_a_bar_without_enough_text_is_that_of_the_fitted_vectors(tmp_path):
+    near = pd.DataFrame({"word": "war", "neighbor": ["wars", "army"], "similarity": [0.7, 0.6], "uses": 9})
+    near = near.assign(estimate=[0.9, np.nan], lower=[0.8, np.nan], upper=[1.0, np.nan])
+    chart = plots.bars(near)
+    assert data(chart, layers(chart, "bar")[0])["_value"].tolist() == [0.9, 0.6]
+    assert "fitted vectors alone: too little text for an interval" in texts(svg(chart, tmp_path))
+
+
+def test_more_groups_than_colors_have_a_panel_each():
+    rows = [(word, f"g{i}", 0.1 * i) for word in ("war", "tax") for i in range(8)]
+    frame = pd.DataFrame(rows, columns=["word", "region", "position"])
+    assert len(plots.dots(frame).to_dict()["facet"]["sort"]) == 8
+    assert "layer" in plots.dots(frame[frame["region"] != "g7"]).to_dict()
+    spec = plots.dots(frame.assign(lower=-0.1, upper=1.0)).to_dict()
+    assert [layer["mark"]["type"] for layer in spec["spec"]["layer"]] == ["rule", "circle"]

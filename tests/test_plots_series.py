@@ -70,7 +70,7 @@ def test_a_band_needs_no_word():
     assert len(layers(chart, "area")) == 1
 
 
-@pytest.mark.parametrize(("words", "panels"), [(2, 0), (3, 3), (12, 12), (13, 0)])
+@pytest.mark.parametrize(("words", "panels"), [(2, 0), (3, 3), (24, 24), (25, 0)])
 def test_more_than_two_bands_have_panels_of_their_own(words, panels):
     rows = [
         {"word": f"w{i}", "period": year, "distance": 0.3, "lower": 0.2, "upper": 0.4}
@@ -82,8 +82,9 @@ def test_more_than_two_bands_have_panels_of_their_own(words, panels):
     assert ("facet" in drawn) == (panels > 0)
     if panels:
         assert len(drawn["facet"]["sort"]) == panels
-    assert "facet" not in plots.lines(frame, color="word").to_dict()
-    assert "facet" not in plots.lines(frame.drop(columns=["lower", "upper"])).to_dict()
+    few = words <= 7 or words > 24
+    assert ("facet" not in plots.lines(frame, color="word").to_dict()) is few
+    assert ("facet" not in plots.lines(frame.drop(columns=["lower", "upper"])).to_dict()) is few
 
 
 @pytest.mark.parametrize(("count", "legend", "named"), [(1, False, True), (6, False, True), (7, True, False)])
@@ -115,12 +116,38 @@ def test_a_line_that_ends_early_is_named_by_its_last_value():
     assert data(chart, layers(chart, "text")[0])["_end"].tolist() == pytest.approx([frame["distance"][1]])
 
 
-def test_colors_run_out_and_dashes_follow():
-    words = [f"w{i}" for i in range(10)]
-    encoding = layers(plots.lines(distances(words)), "line")[0]["encoding"]
-    looks = list(zip(encoding["color"]["scale"]["range"], map(tuple, encoding["strokeDash"]["scale"]["range"])))
-    assert len(set(looks)) == 10
-    assert "#F0E442" not in encoding["color"]["scale"]["range"]
+def test_where_colors_run_out_each_line_has_a_panel():
+    seven = layers(plots.lines(distances([f"w{i}" for i in range(7)])), "line")[0]["encoding"]["color"]["scale"]
+    assert len(set(seven["range"])) == 7
+    assert "#F0E442" not in seven["range"]
+    words = [f"w{i}" for i in range(8)]
+    assert plots.lines(distances(words)).to_dict()["facet"]["sort"] == words
+    sides = pd.concat([distances(words).assign(party=side, position=0.5) for side in ("D", "R")])
+    assert len(plots.lines(sides, y="position", color="word").to_dict()["facet"]["sort"]) == 16
+
+
+def test_a_point_that_stands_alone_keeps_its_interval():
+    frame = distances(["war", "peace"], interval=True, values=("1861", "1881", "1901", "1921"))
+    frame.loc[[1, 2], ["distance", "lower", "upper"]] = np.nan  # of war, whose first and last values are then alone
+    chart = plots.lines(frame)
+    assert data(chart)["_alone"].tolist() == [True, False, False, True] + 4 * [False]
+    (bar,) = [layer for layer in layers(chart, "rule") if layer["transform"] == [{"filter": "datum._alone"}]]
+    assert (bar["encoding"]["y"]["field"], bar["encoding"]["y2"]["field"]) == ("lower", "upper")
+
+
+def test_positions_are_between_poles_that_have_names(tmp_path):
+    poles = [
+        {"word": word, "pole": pole} for word, pole in (("rich", "first"), ("wealthy", "first"), ("poor", "second"))
+    ]
+    frame = pd.DataFrame({"word": "tax", "period": PERIODS, "position": [0.1, 0.2, 0.4]})
+    frame.attrs["poles"] = poles
+    title = "← poor · rich, wealthy →"
+    assert layers(plots.lines(frame), "line")[0]["encoding"]["y"]["title"] == title
+    assert title in texts(svg(plots.lines(frame), tmp_path))
+    across = pd.DataFrame({"word": ["tax"], "value": "D", "against": "R", "estimate": 0.2, "lower": 0.1, "upper": 0.3})
+    across.attrs["poles"] = poles
+    (bar,) = layers(plots.bars(across), "bar")
+    assert bar["encoding"]["x"]["title"] == "Difference between D and R, towards rich, wealthy →"
 
 
 def test_more_rows_than_altair_takes_by_itself(tmp_path):
@@ -262,7 +289,7 @@ def test_frames_of_other_packages_are_taken_and_none_is_changed():
         (pd.concat([distances(), distances()]), {}, '"war" has more than one row where period is 1861'),
         (distances().assign(word=1).drop(columns="word").assign(period="1"), {}, "the frame has more than one row"),
         (distances().set_axis(["a", "a", *"bcde"], axis=1), {}, 'two columns of the frame are called "a"'),
-        (pd.concat([distances([f"w{i}" for i in range(13)]).assign(side=s) for s in "ab"]), {}, "13 panels"),
+        (pd.concat([distances([f"w{i}" for i in range(25)]).assign(side=s) for s in "ab"]), {}, "25 panels"),
     ],
 )
 def test_what_lines_cannot_draw(frame, choices, message):
@@ -314,7 +341,8 @@ def test_an_effect_is_a_line_along_its_number_with_a_band(tmp_path, along):
     axis = line["encoding"]["y"]["axis"]
     assert axis["gridColor"]["condition"]["test"] == "datum.value === 0"
     tips = [tip["title"] for tip in layers(chart, "point")[0]["encoding"]["tooltip"]]
-    assert tips == [along.capitalize(), "Word", "Estimate", "Lower", "Upper", "Uses", "Units"]
+    measure = ["Position, log odds from the mean", "Interval, lower end", "Interval, upper end"]
+    assert tips == [along.capitalize(), "Word", *measure, "Uses", "Units"]
     chart.save(tmp_path / "a.png")
     assert len((tmp_path / "a.png").read_bytes()) > 5_000
 

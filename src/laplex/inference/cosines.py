@@ -26,6 +26,7 @@ from laplex.inference.cosine_intervals import (
     with_intervals,
 )
 from laplex.inference.jackknife import Estimate, cosine_of
+from laplex.inference.neighbor_ratios import neighbor_ratio
 from laplex.inference.units import Options
 from laplex.model.vectors import as_list, check_slice
 from laplex.questions.change import ordered_column, similarity_along
@@ -133,6 +134,33 @@ class CosineQuestions(Options):
         a, b = (fitted.id(word, fitted.language(self.language)) for word in (one, two))
         pairs = [(a, b, slice) for slice in slice_numbers(fitted, table)]
         return with_intervals(table, pair_intervals(fitted, pairs, self), "similarity")
+
+    @explain_keywords
+    def neighbor_ratio(
+        self,
+        word: str,
+        across: str,
+        k: int = 10,
+        *,
+        values: Sequence[Any] | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """Which neighbors of a word belong to one group; see `Embeddings.neighbor_ratio`.
+
+        Args:
+            word: A word.
+            across: The column whose values are compared.
+            k: The number of neighbors in each group.
+            values: Two values, or one, which is compared with the others.
+            at: Values of other columns, to which the text is restricted.
+
+        Returns:
+            A row for each neighbor.
+
+        Example:
+            fitted.inference(unit="senator").neighbor_ratio("immigrants", "party")
+        """
+        return neighbor_ratio(self.fitted, word, across, self, k, values, check_slice(at))
 
     @explain_keywords
     def association(

@@ -10,10 +10,13 @@ from laplex.runtime import lazy
 if TYPE_CHECKING:
     from laplex.plots.chart import Chart, save
     from laplex.plots.findings import explanation, volcano
+    from laplex.plots.fits import curve, history
+    from laplex.plots.groups import matrix, neighbor_ratio
     from laplex.plots.network import graph
-    from laplex.plots.projections import map, trajectory
+    from laplex.plots.paths import trajectory
+    from laplex.plots.projections import map
     from laplex.plots.ranking import bars, coefficients, dots
-    from laplex.plots.series import curve, history, lines
+    from laplex.plots.series import lines
 
 __all__ = [
     "Chart",
@@ -26,6 +29,8 @@ __all__ = [
     "history",
     "lines",
     "map",
+    "matrix",
+    "neighbor_ratio",
     "save",
     "trajectory",
     "volcano",
@@ -36,9 +41,12 @@ __getattr__, __dir__ = lazy.attributes(
     {
         "laplex.plots.chart": ["Chart", "save"],
         "laplex.plots.findings": ["explanation", "volcano"],
+        "laplex.plots.fits": ["curve", "history"],
+        "laplex.plots.groups": ["matrix", "neighbor_ratio"],
         "laplex.plots.network": ["graph"],
-        "laplex.plots.projections": ["map", "trajectory"],
+        "laplex.plots.paths": ["trajectory"],
+        "laplex.plots.projections": ["map"],
         "laplex.plots.ranking": ["bars", "coefficients", "dots"],
-        "laplex.plots.series": ["curve", "history", "lines"],
+        "laplex.plots.series": ["lines"],
     },
 )

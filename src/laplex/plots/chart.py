@@ -1,6 +1,6 @@
-"""What all charts share: the Chart class and its files, the style, encodings, and where labels are placed.
+"""What all charts share: the Chart class and its files, the style, and encodings.
 
-Charts are Altair charts. They are rendered by vl-convert, which needs neither a browser nor the network. N points.
+Charts are Altair charts. They are rendered by vl-convert, which needs neither a browser nor the network.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from string import Template
@@ -37,21 +37,21 @@ alt: Any = _Altair()
 # the colors of Okabe and Ito, which remain distinct for color-blind readers; without yellow, too faint on white
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MUTED = "#767676"
+_EARLY_TO_LATE = ("#E69F00", "#CC79A7", "#0072B2")
 FONT_SIZE = 12
-LABEL_SIZE = 11.0  # of words beside points
+_LEGEND_SYMBOL_PIXELS = 36  # of a symbol and the space around it
 FILE_ENDINGS = (".pdf", ".svg", ".png", ".html")
 VALUE_AXIS: dict[str, Any] = {"grid": True, "ticks": False, "domain": False, "tickCount": 5}
 
 _PNG_PIXELS_PER_INCH = 144
 _FONTS: dict[str, Any] = {"labelFontSize": FONT_SIZE, "titleFontSize": FONT_SIZE, "titleFontWeight": "normal"}
+_FONTS |= {"labelColor": "#333333", "titleColor": "#000000"}  # said, since dark pages replace colors that are said
 _STYLE: dict[str, Any] = {
     "font": "Helvetica, Arial, sans-serif",
     "view": {"stroke": None},
     "axis": {
         **_FONTS,
         "titlePadding": 8,
-        "labelColor": "#333333",
-        "titleColor": "#000000",
         "domainColor": "#8c8c8c",
         "tickColor": "#8c8c8c",
         "gridColor": "#ebebeb",
@@ -61,15 +61,23 @@ _STYLE: dict[str, Any] = {
     "title": {
         "fontSize": FONT_SIZE,
         "fontWeight": "bold",
+        "color": "#000000",
         "anchor": "start",
         "frame": "group",
         "offset": 10,
         "subtitleFontSize": 11,
         "subtitleColor": "#555555",
     },
-    "header": {"labelFontSize": FONT_SIZE, "labelFontWeight": "bold", "labelLimit": 400, "labelAnchor": "start"},
-    "text": {"fontSize": FONT_SIZE},
+    "header": {
+        "labelFontSize": FONT_SIZE,
+        "labelFontWeight": "bold",
+        "labelLimit": 400,
+        "labelAnchor": "start",
+        "labelColor": "#000000",
+    },
+    "text": {"fontSize": FONT_SIZE, "color": "#222222"},
     "concat": {"spacing": 24},
+    "facet": {"spacing": 30},
 }
 # its policy lets the page load nothing
 _PAGE = Path(__file__).with_name("page.html")
@@ -130,7 +138,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> None:
         file.write(content)
 
 
-def finish(chart: Any, frame: pd.DataFrame, title: str | None = None, subtitle: str | None = None) -> Chart:
+def finish(chart: Any, frame: pd.DataFrame, title: str | None = None, subtitle: str | list[str] | None = None) -> Chart:
     """Give an Altair chart its title and the style. The chart is changed in place, since copying takes milliseconds."""
     if title:
         chart.title = alt.Title(title, subtitle=subtitle or alt.Undefined)
@@ -169,10 +177,10 @@ def escape_title(title: str) -> str:
     return " ".join(title.split()).replace("\\", "/")
 
 
-def tooltips(frame: pd.DataFrame, columns: Iterable[str]) -> list[Any]:
+def tooltips(frame: pd.DataFrame, columns: Iterable[str], titles: Mapping[str, str]) -> list[Any]:
     """A tooltip with these columns of the frame."""
     fields = field_names(frame.columns)
-    return [tooltip(fields[column], title_of(column), _number_format(frame[column])) for column in columns]
+    return [tooltip(fields[name], titles.get(name, title_of(name)), _number_format(frame[name])) for name in columns]
 
 
 def tooltip(field: str, title: str, number_format: str | None = None) -> Any:
@@ -181,9 +189,29 @@ def tooltip(field: str, title: str, number_format: str | None = None) -> Any:
     return alt.Tooltip(field=field, title=title, **kind)
 
 
-def color_scale(names: Sequence[str]) -> Any:
-    """A color for each name; after seven names colors repeat."""
-    return alt.Scale(domain=list(names), range=[COLORS[i % len(COLORS)] for i in range(len(names))])
+def color_scale(names: Sequence[str], *, ordered: bool = False) -> Any:
+    """A color for each name. Of ordered names, colors run from early to late; of others, there are seven colors."""
+    colors = blend(_EARLY_TO_LATE, len(names)) if ordered else [COLORS[i % len(COLORS)] for i in range(len(names))]
+    return alt.Scale(domain=list(names), range=colors)
+
+
+def blend(colors: Sequence[str], count: int) -> list[str]:
+    """Colors at even steps from the first to the last.
+
+    >>> blend(("#000000", "#ffffff"), 3)
+    ['#000000', '#808080', '#ffffff']
+    """
+    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors]).T
+    steps = np.linspace(0, len(colors) - 1, count) if count > 1 else np.zeros(1)
+    mixed = np.stack([np.interp(steps, np.arange(len(colors)), channel) for channel in channels], axis=1)
+    return ["#{:02x}{:02x}{:02x}".format(*color) for color in (mixed + 0.5).astype(int).tolist()]
+
+
+def top_legend(names: Sequence[str], width: float, **look: Any) -> Any:
+    """A legend above a chart, in as many columns as its width has room for."""
+    widest = max(text_width(name, FONT_SIZE) for name in names) + _LEGEND_SYMBOL_PIXELS
+    columns = int(np.clip(width // widest, 1, len(names)))
+    return alt.Legend(title=None, orient="top", symbolOpacity=1, columns=columns, **look)
 
 
 def axis_domain(values: Floats, *, zero: bool = False, log: bool = False) -> list[float]:
@@ -204,6 +232,12 @@ def axis_domain(values: Floats, *, zero: bool = False, log: bool = False) -> lis
     return [low if zero and low == 0 else low - margin, high if zero and high == 0 else high + margin]
 
 
+def sentence(notes: Sequence[str]) -> str | None:
+    """Notes on how to read a chart as one, for its subtitle; None if there are none."""
+    text = "; ".join(note for note in notes if note)
+    return text[:1].upper() + text[1:] or None
+
+
 def round_counts(low: float, high: float) -> list[float]:
     """The numbers 1, 2, 5, 10, 20, ... between two counts.
 
@@ -214,14 +248,7 @@ def round_counts(low: float, high: float) -> list[float]:
     return [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
 
 
-# Labels. In the pixels of a screen, y grows downwards.
-
-# right, left, above, below, and the corners
-_SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
-_ALIGN = {1: "left", -1: "right", 0: "center"}
 _NARROW, _WIDE = frozenset("fijlrtI.,:;'|!()[] "), frozenset("mwMW@%")
-_LABEL_GAP = 4.0  # pixels between two labels, so that they are not read as one
-_ROUNDS = 4  # in which labels that must be shown are placed anew, knowing where the others are
 
 
 def text_width(text: str, size: float) -> float:
@@ -235,89 +262,6 @@ def _letter_width(letter: str) -> float:
     if unicodedata.east_asian_width(letter) in "WF":
         return 1.0
     return 0.3 if letter in _NARROW else 0.85 if letter in _WIDE else 0.68 if letter.isupper() else 0.54
-
-
-def spread_heights(heights: Floats, gap: float) -> Floats:
-    """The heights nearest to these (by least squares) that are at least `gap` apart, in the same order.
-
-    >>> spread_heights(np.array([10.0, 12.0, 50.0]), 10.0).tolist()
-    [6.0, 16.0, 50.0]
-    """
-    from scipy.optimize import isotonic_regression  # slow to import
-
-    order = np.argsort(heights, kind="stable")
-    steps = gap * np.arange(len(heights))
-    moved = np.empty(len(heights))
-    moved[order] = isotonic_regression(heights[order] - steps).x + steps
-    return moved
-
-
-def place_labels(
-    frame: pd.DataFrame,
-    pixels: Floats,
-    area: tuple[float, float],
-    *,
-    size: float = LABEL_SIZE,
-    radius: Floats | float = 2.0,
-    obstacles: Floats | None = None,
-    always: bool = False,
-) -> pd.DataFrame:
-    """The rows whose `_text` finds a free place beside its point, with that place as columns `_dx`, `_dy`, `_align`.
-
-    The points (N, 2) are in pixels, in an area of (width, height); rows that come first choose first. Labels cover
-    neither each other nor points nor `obstacles`, which are further points. With `always`, all rows are kept: a label
-    without a free place stands where it covers the least.
-    """
-    blocked = pixels if obstacles is None else np.concatenate([pixels, obstacles])
-    radii = np.broadcast_to(np.asarray(radius, np.float64), len(pixels))
-    boxes = np.full((len(pixels), 4), np.nan)  # left, top, right, bottom of the labels that are placed
-    places: dict[int, tuple[float, float, str]] = {}
-    for _ in range(_ROUNDS if always else 1):
-        for row, (point, text) in enumerate(zip(pixels, frame["_text"], strict=True)):
-            boxes[row] = np.nan
-            options, candidates = _label_options(
-                point, text_width(text, size) + _LABEL_GAP, size, float(radii[row]), always
-            )
-            cost = _label_cost(candidates, boxes, blocked, area)
-            best = int(cost.argmin())
-            if always or cost[best] < 1:
-                places[row], boxes[row] = options[best], candidates[best]
-    kept = sorted(places)
-    columns = {name: [places[row][i] for row in kept] for i, name in enumerate(("_dx", "_dy", "_align"))}
-    return frame.iloc[kept].assign(**columns)
-
-
-def _label_options(
-    point: Floats, width: float, size: float, radius: float, far: bool
-) -> tuple[list[tuple[float, float, str]], Floats]:
-    """Places (dx, dy, align) around a point, the best first, and the boxes (n, 4) of a label there."""
-    places, boxes = [], []
-    for distance in (radius + 4.0, radius + 12.0) if far else (radius + 4.0,):
-        for right, down in _SIDES:
-            shift = distance if 0 in (right, down) else 0.7 * distance
-            dx, dy = right * shift, down * (shift + (0.5 if right == 0 else 0.3) * size)
-            left, middle = point[0] + dx - width * (1 - right) / 2, point[1] + dy
-            places.append((dx, dy, _ALIGN[right]))
-            boxes.append([left, middle - size / 2, left + width, middle + size / 2])
-    return places, np.array(boxes)
-
-
-def _label_cost(boxes: Floats, taken: Floats, blocked: Floats, area: tuple[float, float]) -> Floats:
-    """(n) How much each box covers of other boxes, of points, and what is outside; later boxes cost a little more."""
-    taken = taken[~np.isnan(taken[:, 0])]
-    shared = np.minimum(boxes[:, None, 2:], taken[None, :, 2:]) - np.maximum(boxes[:, None, :2], taken[None, :, :2])
-    covered = np.prod(np.maximum(shared, 0.0), axis=2).sum(1)
-    inside = ((blocked > boxes[:, None, :2] - 1) & (blocked < boxes[:, None, 2:] + 1)).all(axis=2).sum(1)
-    outside = np.maximum(-boxes[:, :2], 0.0).sum(1) + np.maximum(boxes[:, 2:] - area, 0.0).sum(1)
-    cost: Floats = covered + 40.0 * inside + 20.0 * outside + np.arange(len(boxes)) / len(boxes)
-    return cost
-
-
-def label_marks(frame: pd.DataFrame, size: float = LABEL_SIZE, **style: Any) -> Any:
-    """The labels of a frame of `place_labels`, as a layer that still needs its axes."""
-    offset: dict[str, Any] = {name: alt.ExprRef(f"datum._{name}") for name in ("dx", "dy", "align")}
-    marks = alt.Chart(records(frame)).mark_text(baseline="middle", fontSize=size, **offset, **style)
-    return marks.encode(text="_text:N")
 
 
 def _number_format(values: pd.Series) -> str | None:

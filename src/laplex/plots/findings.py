@@ -12,13 +12,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, check_int
-from laplex.plots import chart, frames
+from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, Chart, alt, records
-from laplex.plots.ranking import holds_color, word_first_tooltips
+from laplex.plots.labels import label_marks, place_labels
+from laplex.plots.ranking import sure_color
 from laplex.plots.series import MAX_PANELS
 
 SIGNIFICANCE_LEVEL = 0.1  # of the adjusted p, in frames that do not say what holds
 MIN_P = 1e-16  # smaller p are drawn at the same height
+_MIN_WORDS_WITH_THRESHOLD = 20  # of few words, a line would stand for one of them
 _GRAY = "#B3B3B3"
 _LIGHT = ("#8CBFDD", "#EAAE80")  # bars behind the lines of their intervals, for the two sides
 _PALE = ("#DCEAF4", "#F8E6D8")  # of contributions whose interval reaches zero
@@ -42,8 +44,9 @@ def volcano(
     """Draw every word by the size of its difference and by the evidence for it.
 
     With tests in the frame (a column p) the height is −log10 p, and words whose difference does not hold are gray.
-    Without, it is how often the word occurs where it is rarer, since few occurrences make large distances by chance.
-    Several comparisons, or terms of a regression, have a panel each.
+    A dashed line is drawn at the largest p that holds; if none holds, words with the most evidence are named in gray.
+    Without tests, the height is how often the word occurs where it is rarer, since few occurrences make large distances
+    by chance. Several comparisons, or terms of a regression, have a panel each.
 
     Args:
         frame: The table of `contrast`, `drift` or `regress`, or another frame with words and p or counts.
@@ -70,10 +73,14 @@ def volcano(
     labels, most = check_int("labels", labels, 0), check_int("most", most)
     by_uses = by == "uses" or (by is None and "p" not in frame.columns)
     points = _volcano_points(frame, x, by_uses)
+    notes = [f"The {most:,} of {len(points):,} words that differ most"] if len(points) > most else []
     if len(points) > most:
         chosen = points["_text"].isin(list(words))
         points = pd.concat([points[chosen], points[~chosen].nlargest(most - int(chosen.sum()), "_x", keep="first")])
-    subtitle = None if len(points) == len(frame) else f"{len(points):,} of {len(frame):,} rows"
+    if "p" in frame.columns:
+        has_line = not by_uses and points["_found"].any() and len(points) >= _MIN_WORDS_WITH_THRESHOLD
+        notes += ["dashed: the largest p that holds"] if has_line else []
+        notes += [] if points["_found"].any() else ["no word is shown to hold"]
     pairs = frame[frames.COMPARISON] if frames.COMPARISON in frame.columns else pd.Series("", frame.index)
     terms = frames.distinct_values(pairs) if frames.is_regression(frame) else list(dict.fromkeys(pairs))
     parts = {name: points[pairs[points.index] == name] for name in terms}
@@ -88,7 +95,7 @@ def volcano(
         area = replace(area, width=PANEL_WIDTH, height=PANEL_HEIGHT)
         panels = [_draw_volcano(frame, part, x, labels // 2, area, words, panel=name) for name, part in parts.items()]
         whole = alt.concat(*panels, columns=2).resolve_scale(color="shared")
-    return chart.finish(whole, given, title, subtitle)
+    return chart.finish(whole, given, title, chart.sentence(notes))
 
 
 @dataclass(frozen=True)
@@ -163,12 +170,14 @@ def _draw_volcano(
     x_scale = alt.Scale(domain=area.x, nice=False, zero=False)
     y_title = "Occurrences, where it is rarer" if area.is_log else "Evidence (−log10 p)"
     axes = {
-        "x": alt.X("_x:Q", title=frames.axis_title(frame, x), scale=x_scale, axis=x_axis),
+        "x": alt.X("_x:Q", title=naming.axis_title(frame, x), scale=x_scale, axis=x_axis),
         "y": alt.Y("_y:Q", title=y_title, scale=alt.Scale(domain=area.y, nice=False, **y_scale), axis=y_axis),
     }
-    color = holds_color(COLORS[0], _GRAY) if "p" in frame.columns else alt.value(COLORS[0])
+    color = alt.value(COLORS[0])
+    if "p" in frame.columns:
+        color = sure_color((frames.HOLDS_TEXT, frames.DOUBTFUL_TEXT), COLORS[0], _GRAY)
     circles = alt.Chart(records(data)).mark_circle(size=34, opacity=0.65, cursor="pointer")
-    circles = circles.encode(**axes, color=color, tooltip=word_first_tooltips(frame, frames.WORD))
+    circles = circles.encode(**axes, color=color, tooltip=naming.tooltips(frame, frames.WORD))
     if not panel:
         circles = circles.add_params(alt.selection_point(name="picked", fields=["_text"], on="click", empty=False))
     pixels = area.pixels(points)
@@ -176,17 +185,27 @@ def _draw_volcano(
     is_ringed = points["_text"].isin(list(words))
     ringed = points.index[is_ringed]
     look: dict[str, Any] = {"size": _RINGED_SIZE, "radius": 7.0, "obstacles": pixels.to_numpy(), "always": True}
-    named = chart.place_labels(points.loc[ringed], pixels.loc[ringed].to_numpy(), size, **look)
+    named = place_labels(points.loc[ringed], pixels.loc[ringed].to_numpy(), size, **look)
     # words far to the right and high up have the first choice of places
     merit = pixels["x"] / area.width - 0.5 * pixels["y"] / area.height
-    best = merit[points["_found"] & ~is_ringed].nlargest(4 * labels).index
+    is_found = bool(points["_found"].any())
+    best = merit[(points["_found"] | (not is_found)) & ~is_ringed].nlargest(4 * labels).index
     ranked, places = points.loc[best, ["_x", "_y", "_text"]], pixels.loc[best].to_numpy()
-    obstacles = np.concatenate([pixels.to_numpy(), *_points_of_labels(named, pixels)])
-    placed = chart.place_labels(ranked, places, size, radius=2.5, obstacles=obstacles)
-    layers = [circles, chart.label_marks(placed.head(labels), color="#222222").encode(**axes)]
+    obstacles, threshold = np.concatenate([pixels.to_numpy(), *_points_of_labels(named, pixels)]), None
+    if is_found and not area.is_log and len(points) >= _MIN_WORDS_WITH_THRESHOLD:
+        lowest = points.loc[points["_found"], "_y"].idxmin()
+        threshold = points.loc[lowest, "_y"]
+        along = np.arange(0.0, area.width, 4.0)  # labels do not cross the line
+        obstacles = np.concatenate([obstacles, np.stack([along, np.full(len(along), pixels.loc[lowest, "y"])], 1)])
+    placed = place_labels(ranked, places, size, radius=3.3, obstacles=obstacles, obstacle_radius=3.3)
+    texts = label_marks(placed.head(labels), color="#222222" if is_found else chart.MUTED).encode(**axes)
+    layers = [circles, texts]
+    if threshold is not None:
+        least = pd.DataFrame({"_y": [threshold]})
+        layers.append(alt.Chart(records(least)).mark_rule(color="#8c8c8c", strokeDash=[5, 4]).encode(y=axes["y"]))
     if len(named):
         ring = alt.Chart(records(named)).mark_point(size=150, strokeWidth=2, color=COLORS[1], opacity=1)
-        names = chart.label_marks(named, size=_RINGED_SIZE, color=COLORS[1], fontWeight="bold")
+        names = label_marks(named, size=_RINGED_SIZE, color=COLORS[1], fontWeight="bold")
         layers += [ring.encode(**axes), names.encode(**axes)]
     return alt.layer(*layers, width=area.width, height=area.height, title=panel or alt.Undefined)
 
@@ -252,27 +271,25 @@ def explanation(found: Explained, *, top: int = 10, exclude: Collection[str] = (
     domain = chart.axis_domain(drawn[["contribution", "lower", "upper"]].to_numpy(np.float64), zero=True)
     rows, names = max(map(len, sides)), [frames.name_of_side(value) for value in values]
     panels = [
-        _contributions(side.sort_values("contribution", ascending=False), number, names[number], domain, title)
+        _contributions(side.sort_values("contribution", ascending=False), number, names, domain, title)
         for number, side in enumerate(scaled)
         if len(side)
     ]
     panels = [panel.properties(width=width, height=_BAR_PIXELS * rows) for panel in panels]
-    return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True))
+    return chart.finish(alt.hconcat(*panels, spacing=30), drawn.reset_index(drop=True), chart.escape_title(found.word))
 
 
-def _contributions(side: pd.DataFrame, number: int, value: str, domain: list[float], title: str) -> Any:
+def _contributions(side: pd.DataFrame, number: int, names: list[str], domain: list[float], title: str) -> Any:
     """The context words of one group; the bars of the first grow to the left."""
     is_left = number == 0
     data = side.assign(_sure=side["lower"] > 0)
     scale = alt.Scale(domain=domain, nice=False, reverse=is_left)
     orient = "right" if is_left else "left"
     rows = alt.Axis(ticks=False, domain=domain[0] == 0, orient=orient, labelPadding=6, labelLimit=240)
-    tips = [("word", "Context word", None), ("contribution", title, ".3~g"), ("lower", "Lower", ".3~g")]
-    tips += [
-        ("upper", "Upper", ".3~g"),
-        ("uses", f"Near the word, {value}", ","),
-        ("uses_other", "On the other side", ","),
-    ]
+    value, other = names[number], names[1 - number]
+    tips = [("word", "Context word", None), ("contribution", title, ".3~g")]
+    tips += [("lower", "Interval, lower end", ".3~g"), ("upper", "Interval, upper end", ".3~g")]
+    tips += [("uses", f"Uses near the word, {value}", ","), ("uses_other", f"Uses near the word, {other}", ",")]
     base = alt.Chart(records(data)).encode(
         y=alt.Y("word:N", sort=None, title=None, scale=alt.Scale(domain=data["word"].tolist()), axis=rows),
         tooltip=[chart.tooltip(field, chart.escape_title(name), form) for field, name, form in tips],

@@ -14,7 +14,7 @@ import pandas as pd
 from pandas.api.types import is_datetime64_any_dtype, is_float_dtype, is_numeric_dtype
 
 from laplex.errors import InputError, quote
-from laplex.plots.chart import Floats, escape_title, title_of
+from laplex.plots.chart import Floats
 from laplex.text.periods import in_order
 
 WORD = "word"
@@ -30,7 +30,7 @@ HOLDS_TEXT, DOUBTFUL_TEXT = "holds", "not shown to hold"  # in legends
 MEASURES = ("distance", "similarity", "position", "drift", "difference", "estimate")
 
 # columns that describe a row but do not identify it
-_REMARKS = ("rank", "neighbors", "before", "after", HOLDS, "context", "context_against")
+_REMARKS = ("rank", "neighbors", "before", "after", HOLDS, "context", "context_against", "permutations")
 _TEST_NUMBERS = ("p", "p_adjusted", "standard_error", "cosine")
 _COUNTS = re.compile("(count|clusters|uses|units)(_.*)?|n|permutations")  # columns that say how much a row is made from
 
@@ -111,6 +111,11 @@ def name_of_side(value: str) -> str:
     return "the rest" if value == REST else value
 
 
+def untested(frame: pd.DataFrame, measured: str) -> bool:
+    """Whether some rows of a table with intervals have no value, since there is too little text."""
+    return bool(interval_columns(frame)) and bool(frame[measured].isna().any())
+
+
 def holding(frame: pd.DataFrame) -> pd.Series | None:
     """In words, which rows hold; None if the frame does not say, or all do."""
     if HOLDS not in frame.columns or frame[HOLDS].astype(bool).all():
@@ -188,7 +193,7 @@ def axis_column(frame: pd.DataFrame, measured: str, column: str | None) -> str:
         return column
     keys = [name for name in key_columns(frame, measured) if name != WORD and not frame[name].isna().any()]
     keys = [name for name in keys if not frame[name].astype(str).str.contains(BETWEEN, regex=False).all()]
-    candidates = [name for name in keys if kind_of(frame[name]) != "name"] or keys or _numbers(frame, measured)
+    candidates = [name for name in keys if kind_of(frame[name]) != "name"] or keys or number_columns(frame, measured)
     if len(candidates) > 1 and all(determines(frame, candidates[-1], name) for name in candidates[:-1]):
         candidates = candidates[-1:]  # such as the end of a step, which determines its beginning
     if len(candidates) != 1:
@@ -196,7 +201,7 @@ def axis_column(frame: pd.DataFrame, measured: str, column: str | None) -> str:
     return candidates[0]
 
 
-def _numbers(frame: pd.DataFrame, measured: str) -> list[str]:
+def number_columns(frame: pd.DataFrame, measured: str) -> list[str]:
     """Columns of numbers that are neither measured nor a part of its interval or test, such as that of an effect."""
     others = (measured, LOWER, UPPER, *MEASURES, *_TEST_NUMBERS)
     return [name for name in frame.columns if is_float_dtype(frame[name]) and name not in others]
@@ -234,35 +239,3 @@ def row_labels(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     if not columns:
         return pd.Series("", frame.index)
     return pd.Series([", ".join(map(str, row)) for row in frame[list(columns)].itertuples(index=False)], frame.index)
-
-
-def axis_title(frame: pd.DataFrame, measured: str) -> str:
-    """The title of the axis of values, such as "Distance between D and R" where that is the only pair in the frame."""
-    keys = key_columns(frame, measured)
-    constant = {name: str(frame[name].iloc[0]) for name in keys if frame[name].nunique(dropna=False) == 1}
-    pairs = [value.split(BETWEEN) for name, value in constant.items() if BETWEEN in value and name != WORD]
-    kind, title = _measure(frame, measured)
-    if kind in ("distance", "difference") and len(pairs) == 1 and len(pairs[0]) == 2:
-        one, two = pairs[0]
-        title = f"{title} between {one} and {name_of_side(two)}"
-    elif kind == "distance" and {"from", "to"} <= constant.keys():
-        title = f"{title} from {constant['from']} to {constant['to']}"
-    elif kind == "similarity":
-        names = [name for name in ("to", "other", WORD) if name in constant and (name != WORD or "neighbor" in frame)]
-        title = f"{title} to {constant[names[0]]}" if names else title
-    return escape_title(f"{title}, log odds" if kind == "difference" and "context" in frame else title)
-
-
-def _measure(frame: pd.DataFrame, measured: str) -> tuple[str, str]:
-    """What a column measures: of an estimate, that follows from the other columns of the table."""
-    if measured != "estimate":
-        return measured, title_of(measured)
-    others = [name for name in MEASURES[:-1] if name in frame.columns]
-    if others:
-        return others[0], f"{others[0].capitalize()} without noise"
-    if {"p", "p_adjusted", VALUE} & {*frame.columns}:
-        return "difference", "Difference"
-    if {"uses", "units"} <= {*frame.columns} and _numbers(frame, measured):
-        return "effect", "Position, log odds from the mean"
-    is_similarity = bool({"neighbor", "neighbors", "other", "to"} & {*frame.columns})
-    return ("similarity", "Similarity") if is_similarity else ("position", "Position")

@@ -17,7 +17,8 @@ from scipy.sparse import csgraph
 from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.graph import Graph
 from laplex.model.vectors import Vectors
-from laplex.plots.chart import COLORS, Chart, Floats, alt, finish, label_marks, records, tooltip
+from laplex.plots.chart import COLORS, Chart, Floats, alt, finish, records, tooltip
+from laplex.plots.labels import label_marks
 from laplex.plots.projections import Plane, arrowheads, principal_components
 
 Ints = NDArray[np.int64]

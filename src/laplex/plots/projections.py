@@ -1,4 +1,4 @@
-"""Word vectors in two dimensions: the words of a slice as a map, and the path of one word through time.
+"""Word vectors in two dimensions: the words of a slice as a map.
 
 Vectors are first scaled to length one, so that near points mean a large cosine, as for neighbors. The two dimensions
 are principal components, or those of t-SNE. N points, D dimensions.
@@ -7,7 +7,6 @@ are principal components, or those of t-SNE. N points, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +16,9 @@ from laplex.errors import InputError, check_int, explain_keywords, quote
 from laplex.model.vectors import Vectors, as_list, check_slice, slice_needed
 from laplex.plots import chart
 from laplex.plots.chart import COLORS, MUTED, Chart, Floats, alt, records, title_of
-from laplex.questions.change import ordered_column
-from laplex.questions.contrast import matched_slices
-from laplex.questions.cosine import cosines, directions, nearest
+from laplex.plots.labels import label_marks, place_labels
+from laplex.plots.series import panels_across
+from laplex.questions.cosine import directions
 from laplex.questions.layout import neighbor_layout
 from laplex.questions.positions import Pole
 from laplex.questions.similarity import Similarities
@@ -29,10 +28,9 @@ Color = str | tuple[Pole, Pole]
 AxisTitles = tuple[str | None, str | None]
 
 _LARGEST_POINT = 260.0  # square pixels
-_EARLY_TO_LATE = ("#E69F00", "#CC79A7", "#0072B2")
 _POLE_TO_POLE = ("#D55E00", "#b3b3b3", "#0072B2")
-_MIN_ARROW_PIXELS = 24.0  # of a step of a path that has an arrowhead
 _SAMPLES_PER_SEGMENT = 60
+PANEL_SIZE = 300, 240  # pixels of each of several panels
 
 
 class Plane:
@@ -65,7 +63,7 @@ class Plane:
     def labels(self, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
         """The rows whose `_text` has a free place; see `place_labels`."""
         pixels = self.pixels(frame[["_x", "_y"]].to_numpy())
-        return chart.place_labels(frame, pixels, (self.width, self.height), **options)
+        return place_labels(frame, pixels, (self.width, self.height), **options)
 
     def along(self, segments: pd.DataFrame) -> Floats:
         """Points (N, 2) in pixels all along the segments from (_x, _y) to (_x2, _y2), for labels to avoid."""
@@ -94,7 +92,7 @@ def principal_components(vectors: Floats) -> tuple[Floats, AxisTitles]:
     return points, (f"First principal component ({shares[0]:.0%})", f"Second principal component ({shares[1]:.0%})")
 
 
-def _unit_vectors(fitted: Vectors, ids: Sequence[int], language: int, slice: int) -> Floats:
+def unit_vectors(fitted: Vectors, ids: Sequence[int], language: int, slice: int) -> Floats:
     """(n, D) The vectors of words in a slice, scaled to length one; a vector of length zero stays zero."""
     return np.nan_to_num(directions(fitted, ids, language, slice).astype(np.float64))
 
@@ -122,8 +120,9 @@ def map(
         words: The words to draw. By default the most frequent ones of the slice.
         top: How many words are drawn if none are given.
         method: "pca" for principal components, or "tsne", which keeps the nearest neighbors of words together.
-        color: A column that vectors vary by: each word then has a point at each of its values, joined by a line. Or
-            two poles, such as ("rich", "poor"): words are then colored by where they stand between them.
+        color: A column that vectors vary by: each word then has a point at each of its values, joined by a line; of a
+            column with more values than there are colors, and no order, each value has a panel. Or two poles, such as
+            ("rich", "poor"): words are then colored by where they stand between them.
         language: The language of the words, if there are several.
         width: The width in pixels.
         height: The height in pixels.
@@ -148,7 +147,7 @@ def map(
         ids = ids[np.argsort(-total[ids], kind="stable")]
     if len(ids) < 3:
         raise InputError(f"a map needs three words or more, not {len(ids)}")
-    vectors = np.stack([_unit_vectors(fitted, ids.tolist(), index, number) for number in slices], axis=1)
+    vectors = np.stack([unit_vectors(fitted, ids.tolist(), index, number) for number in slices], axis=1)
     positions, titles = _two_dimensions(vectors.reshape(-1, fitted.dimensions), method)
     names = [fitted.rows.vocabularies[index].words[i] for i in ids]
     # each word in all its slices before the next word, the most frequent first
@@ -162,13 +161,19 @@ def map(
         points["_color"], encoding = keys[color], _column_colors(fitted, color)
     elif color is not None:
         by = ["word", *fitted.columns]  # slices in which a pole is not used have no positions
-        found = fitted.project(names, color, language=language, at=at).set_index(by)["position"]
+        found = fitted.project(names, color, language=language, at=at, test=False).set_index(by)["position"]
         points["_color"] = found.reindex(frame.set_index(by).index).to_numpy()
         frame["position"], encoding = points["_color"], _pole_colors(points["_color"].to_numpy(np.float64), color)
-    plane = Plane(positions, width, height, margin=(56, 24))
     title = ", ".join(value for name, value in keys.iloc[0].items() if name != color)
     color_title = title_of(color) if isinstance(color, str) else None
-    return chart.finish(_draw_map(plane, points, titles, encoding, color_title), frame, title or None)
+    if isinstance(color, str) and len(slices) > len(COLORS) and not fitted.ordered(color):
+        plane = Plane(positions, *PANEL_SIZE, margin=(32, 16))
+        parts = {value: part.reset_index(drop=True) for value, part in points.groupby("_color", sort=False)}
+        panels = [_draw_map(plane, part, titles, None, None).properties(title=value) for value, part in parts.items()]
+        return chart.finish(alt.concat(*panels, columns=panels_across(len(panels))), frame, title or None)
+    plane = Plane(positions, width, height, margin=(56, 24))
+    drawn = _draw_map(plane, points, titles, encoding, color_title).interactive()
+    return chart.finish(drawn, frame, title or None)
 
 
 def _map_slices(fitted: Vectors, color: Color | None, at: Mapping[str, Any] | None) -> list[int]:
@@ -201,22 +206,8 @@ def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:
 def _column_colors(fitted: Vectors, column: str) -> Any:
     """A color for each value; the colors of ordered values have an order too."""
     values = fitted.values(column)
-    scale = chart.color_scale(values)
-    if len(values) > len(COLORS) or fitted.ordered(column):
-        scale = alt.Scale(domain=values, range=_blend(_EARLY_TO_LATE, len(values)))
+    scale = chart.color_scale(values, ordered=fitted.ordered(column))
     return alt.Color("_color:N", scale=scale, legend=alt.Legend(title=title_of(column), offset=12))
-
-
-def _blend(colors: Sequence[str], count: int) -> list[str]:
-    """Colors at even steps from the first to the last.
-
-    >>> _blend(("#000000", "#ffffff"), 3)
-    ['#000000', '#808080', '#ffffff']
-    """
-    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors]).T
-    steps = np.linspace(0, len(colors) - 1, count) if count > 1 else np.zeros(1)
-    mixed = np.stack([np.interp(steps, np.arange(len(colors)), channel) for channel in channels], axis=1)
-    return ["#{:02x}{:02x}{:02x}".format(*color) for color in (mixed + 0.5).astype(int).tolist()]
 
 
 def _pole_colors(positions: Floats, poles: tuple[Pole, Pole]) -> Any:
@@ -248,7 +239,7 @@ def _draw_map(plane: Plane, points: pd.DataFrame, titles: AxisTitles, color: Any
         steps = points.assign(_order=points.groupby("_text", sort=False).cumcount())
         lines = alt.Chart(records(steps)).mark_line(color="#b3b3b3", strokeWidth=1)
         layers.insert(0, lines.encode(**axes, detail=alt.Detail("_text:N"), order=alt.Order("_order:Q")))
-    return alt.layer(*layers, width=plane.width, height=plane.height).interactive()
+    return alt.layer(*layers, width=plane.width, height=plane.height)
 
 
 def _map_labels(plane: Plane, points: pd.DataFrame) -> Any:
@@ -256,114 +247,12 @@ def _map_labels(plane: Plane, points: pd.DataFrame) -> Any:
     radius = np.sqrt(_LARGEST_POINT * points["_count"].to_numpy(np.float64) / max(points["_count"].max(), 1) / np.pi)
     rows = points.groupby("_text", sort=False)["_count"].idxmax().to_numpy(np.int64)
     others = np.setdiff1d(np.arange(len(points)), rows)
-    obstacles = plane.pixels(points[["_x", "_y"]].to_numpy()[others])
+    obstacles, sizes = plane.pixels(points[["_x", "_y"]].to_numpy()[others]), radius[others]
+    if len(others):  # lines join the points of a word
+        ends = points.groupby("_text", sort=False)[["_x", "_y"]].shift(-1)
+        along = plane.along(points[["_x", "_y"]].assign(_x2=ends["_x"], _y2=ends["_y"]).dropna())
+        obstacles, sizes = np.concatenate([obstacles, along]), np.concatenate([sizes, np.zeros(len(along))])
     size = 12.0 if len(rows) <= 60 else 10.0
-    labels = plane.labels(points.iloc[rows], size=size, radius=radius[rows], obstacles=obstacles)
-    return chart.label_marks(labels, size, color="#222222")
-
-
-@explain_keywords
-def trajectory(
-    fitted: Vectors,
-    word: str,
-    along: str | None = None,
-    k: int = 8,
-    *,
-    language: str | None = None,
-    at: Mapping[str, Any] | None = None,
-) -> Chart:
-    """Draw the path of a word along a column, such as the period, among its neighbors, in two dimensions.
-
-    There is a path for each value of the other columns. The neighbors are the nearest words of each point of the path
-    in turn, at their mean over the path. Where the word does not occur, its point is hollow: placed by the prior alone.
-
-    Args:
-        fitted: Fitted or loaded vectors.
-        word: The word.
-        along: The column of the path. By default the one that has an order.
-        k: The number of neighbors.
-        language: The language of the word, if there are several.
-        at: Values of other columns, such as {"party": "D"}, to draw only their paths.
-
-    Returns:
-        A Chart.
-
-    Example:
-
-        lx.plots.trajectory(fitted, "freedom", at={"party": "D"})
-    """
-    index = fitted.language(language)
-    along = ordered_column(fitted, along)
-    paths = _paths(fitted, along, at)
-    word_id = fitted.id(word, index)
-    slices = [number for path in paths.values() for number in path.values()]
-    neighbors = _nearest_in_turn(fitted, index, word_id, slices, k)
-    path_vectors = np.concatenate([_unit_vectors(fitted, [word_id], index, number) for number in slices])
-    means = np.mean([_unit_vectors(fitted, neighbors, index, number) for number in slices], axis=0)
-    points, titles = principal_components(np.concatenate([path_vectors, means]))
-    frame = pd.DataFrame(points, columns=["_x", "_y"])
-    steps = frame[: len(slices)].assign(
-        _path=[name for name, path in paths.items() for _ in path],
-        _text=[value for path in paths.values() for value in path],
-        _step=[step for path in paths.values() for step in range(len(path))],
-        _count=[int(fitted.counts[index][number, word_id]) for number in slices],
-    )
-    words = fitted.rows.vocabularies[index].words
-    others = frame[len(slices) :].assign(_text=[words[i] for i in neighbors])
-    drawn = _draw_paths(Plane(points, 480, 360), steps, others, title_of(along), titles)
-    return chart.finish(drawn, pd.concat([steps, others]).rename(columns=lambda name: name.strip("_")), word)
-
-
-def _paths(fitted: Vectors, along: str, at: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
-    """The paths by name: the slice at each value of the column."""
-    if along in check_slice(at):
-        raise InputError(f'the path runs along "{along}": leave it out of at=')
-    column = fitted.columns.index(along)
-    paths = {}
-    for path in matched_slices(fitted, along, at):
-        if len(path) > 1:
-            key = fitted.rows.slices.keys[next(iter(path.values()))]
-            paths[", ".join(key[:column] + key[column + 1 :])] = path
-    if not paths:
-        raise InputError(f'no slices that agree in all else differ by "{along}": there is no path to draw')
-    if len(paths) > len(COLORS):
-        missing = quote(f'"{name}"' for name in fitted.columns if name not in (along, *(at or {})))
-        raise InputError(f"{len(paths):,} paths are too many: choose some by {missing}")
-    return paths
-
-
-def _nearest_in_turn(fitted: Vectors, language: int, word: int, slices: Sequence[int], k: int) -> list[int]:
-    """The nearest word in each of the slices, then the second nearest, and so on, k in all."""
-    k = check_int("k", k)
-    ranked = []
-    for number in slices:
-        similarity = cosines(fitted, directions(fitted, [word], language, number), language, number)[0]
-        ranked.append(nearest(similarity, k, [word]).tolist())
-    return list(dict.fromkeys(i for rank in zip_longest(*ranked) for i in rank if i is not None))[:k]
-
-
-def _draw_paths(plane: Plane, steps: pd.DataFrame, others: pd.DataFrame, column: str, titles: AxisTitles) -> Any:
-    axes = plane.axes(titles)
-    names = list(dict.fromkeys(steps["_path"]))
-    legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(names) > 1 else None
-    color = alt.Color("_path:N", scale=chart.color_scale(names), legend=legend)
-    ends = steps.groupby("_path", sort=False)[["_x", "_y"]].shift(-1)
-    segments = steps[["_x", "_y", "_path"]].assign(_x2=ends["_x"], _y2=ends["_y"]).dropna()
-    length = plane.scale * np.hypot(segments["_x2"] - segments["_x"], segments["_y2"] - segments["_y"])
-    labels = plane.labels(pd.concat([steps, others]), obstacles=plane.along(segments), always=True)
-    times, words = labels[: len(steps)], labels[len(steps) :].drop(columns=["_path", "_step", "_count"])
-    path = alt.Chart(records(steps)).encode(**axes, color=color)
-    point = path.mark_point(size=36, opacity=1).encode(
-        fill=alt.condition("datum._count > 0", color, alt.value("#ffffff")),
-        tooltip=[chart.tooltip("_text", column), chart.tooltip("_count", "Occurrences", ",")],
-    )
-    return alt.layer(
-        alt.Chart(records(others)).mark_circle(size=14, color=MUTED, opacity=1).encode(**axes),
-        chart.label_marks(words, color="#444444").encode(**axes),
-        path.mark_line(strokeWidth=1.5, opacity=0.7).encode(order=alt.Order("_step:Q")),
-        arrowheads(segments[length > _MIN_ARROW_PIXELS], 0.55, size=40).encode(**axes, color=color),
-        point,
-        chart.label_marks(times).encode(**axes, color=color),
-        width=plane.width,
-        height=plane.height,
-    )
+    around: dict[str, Any] = {"obstacles": obstacles, "obstacle_radius": sizes}
+    labels = plane.labels(points.iloc[rows], size=size, radius=radius[rows], **around)
+    return label_marks(labels, size, color="#222222")

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from laplex.errors import InputError, check_int, quote
-from laplex.plots import chart, frames
+from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, Chart, alt, records, title_of
 from laplex.plots.series import MAX_PANELS, ZERO_LINE, panels_across
 
 BARS, BARS_IN_PANEL = 40, 15  # in a chart of its own, and in one of several panels
-_BAR_PIXELS, _ROW_PIXELS = 18, 20
+_BAR_PIXELS, ROW_PIXELS = 18, 20
 _OFFSET_PIXELS = 11  # of each of several dots of a word that have intervals
 _LIGHT_BLUE = "#8CBFDD"  # of a bar behind the line of its interval
 _LIGHT_GRAY = "#E0E0E0"
 _MAX_PANEL_WIDTH = 300  # pixels, of each of several panels
 _COEFFICIENTS_WIDTH = 200  # pixels, of each of several panels
 _HOLLOW = f"Hollow: {frames.DOUBTFUL_TEXT}"
+_NO_DOT = "no dot: too little text"
+_WITH_INTERVAL, _FITTED_ALONE = "with interval", "fitted vectors alone: too little text for an interval"
+_OR_MATRIX = ", or draw a matrix"  # of many comparisons
+_PANELS_ACROSS = 4  # of dots
 
 
 def bars(
@@ -33,7 +38,8 @@ def bars(
 ) -> Chart:
     """Draw a bar for each word in the order of the frame, with a line from `lower` to `upper` where it has these.
 
-    Of a table of findings, the rows that do not hold are lighter, and each comparison has a panel of its own.
+    Of a table of findings, the rows that do not hold are lighter, and each comparison has a panel of its own. Where
+    there is too little text for an interval, a lighter bar is what the fitted vectors alone give.
 
     Args:
         frame: A table of laplex, such as that of `contrast`, or any other frame (pandas, polars, Arrow).
@@ -60,11 +66,13 @@ def bars(
     parts = _check_panels({name: frame[panel == name] for name in frames.distinct_values(panel)}, panels, y)
     top = top or (BARS if len(parts) == 1 else BARS_IN_PANEL)
     shown = pd.concat([part.head(top) for part in parts.values()])
+    sure = _sure_bars(shown, x)
+    values = np.concatenate([frames.finite_values(shown, x), _fitted_instead(shown, x).dropna()])
     look = _BarLook(
-        title=frames.axis_title(frame, x),
-        domain=chart.axis_domain(frames.finite_values(shown, x), zero=True),
+        title=naming.axis_title(frame, x),
+        domain=chart.axis_domain(values, zero=True),
         width=width if len(parts) == 1 else min(width, _MAX_PANEL_WIDTH),
-        has_legend=frames.holding(shown) is not None,
+        kinds=None if sure is None else sure[0],
     )
     drawn = [_bars(part.head(top), x, y, name, look) for name, part in parts.items()]
     longest = max(map(len, parts.values()))
@@ -78,6 +86,7 @@ def _check_panels(parts: dict[str, pd.DataFrame], panels: Sequence[str], y: str)
     if len(parts) > MAX_PANELS:
         raise InputError(
             f"{len(parts):,} panels, by {quote(panels)}, are too many: choose up to {MAX_PANELS}, or say panels="
+            f"{_OR_MATRIX if frames.COMPARISON in panels else ''}"
         )
     for name, part in parts.items():
         if len(duplicates := part[y][part[y].duplicated()]):
@@ -92,24 +101,44 @@ class _BarLook(NamedTuple):
     title: str
     domain: list[float]
     width: int
-    has_legend: bool
+    kinds: tuple[str, str] | None  # of bars, if there are darker and lighter ones
+
+
+def _sure_bars(frame: pd.DataFrame, x: str) -> tuple[tuple[str, str], pd.Series] | None:
+    """The names of darker and lighter bars, and which bars are darker; None if there is one kind."""
+    if frames.holding(frame) is not None:
+        return (frames.HOLDS_TEXT, frames.DOUBTFUL_TEXT), frame[frames.HOLDS].astype(bool)
+    instead = _fitted_instead(frame, x)
+    return ((_WITH_INTERVAL, _FITTED_ALONE), instead.isna()) if instead.notna().any() else None
+
+
+def _fitted_instead(frame: pd.DataFrame, x: str) -> pd.Series:
+    """What the fitted vectors give where there is too little text for an estimate; elsewhere nothing."""
+    fitted = next((name for name in ("similarity", "position", "distance") if name in frame.columns), None)
+    if x != "estimate" or fitted is None or frames.HOLDS in frame.columns:
+        return pd.Series(np.nan, frame.index)
+    return pd.Series(frame[fitted].where(frame[x].isna()), frame.index)
 
 
 def _bars(part: pd.DataFrame, x: str, y: str, panel: str, look: _BarLook) -> Any:
     fields = chart.field_names(part.columns)
-    data = part.rename(columns=fields).assign(_y=part[y].astype(str))
-    color, ink = _LIGHT_BLUE if frames.interval_columns(part) else COLORS[0], alt.value("#000000")
+    value = part[x].fillna(_fitted_instead(part, x))
+    data = part.rename(columns=fields).assign(_y=part[y].astype(str), _value=value)
+    color, ink = _LIGHT_BLUE if frames.interval_columns(part) or look.kinds else COLORS[0], alt.value("#000000")
     fill = alt.value(color)
-    if look.has_legend:
-        data["_holds"] = part[frames.HOLDS].astype(bool).map({True: frames.HOLDS_TEXT, False: frames.DOUBTFUL_TEXT})
-        fill = holds_color(color, _LIGHT_GRAY)
-        ink = alt.condition(f"datum._holds === '{frames.HOLDS_TEXT}'", alt.value("#000000"), alt.value("#8c8c8c"))
+    if look.kinds:
+        sure, doubtful = look.kinds
+        kinds = _sure_bars(part, x)
+        is_sure = pd.Series(True, part.index) if kinds is None else kinds[1]
+        data["_holds"] = is_sure.map({True: sure, False: doubtful})
+        fill = sure_color(look.kinds, color, _LIGHT_GRAY)
+        ink = alt.condition(f"datum._holds === '{sure}'", alt.value("#000000"), alt.value("#8c8c8c"))
     base = alt.Chart(records(data)).encode(
-        y=_row_axis(data["_y"], domain=look.domain[0] == 0, labelPadding=6, labelLimit=240),
-        tooltip=word_first_tooltips(part, y),
+        y=row_axis(data["_y"], domain=look.domain[0] == 0, labelPadding=6, labelLimit=240),
+        tooltip=naming.tooltips(part, y),
     )
     axis = alt.Axis(**chart.VALUE_AXIS, labelFlush=False)
-    across = alt.X(f"{fields[x]}:Q", title=look.title, scale=alt.Scale(domain=look.domain, nice=False), axis=axis)
+    across = alt.X("_value:Q", title=look.title, scale=alt.Scale(domain=look.domain, nice=False), axis=axis)
     layers = [base.mark_bar(height=12).encode(x=across, color=fill)]
     if frames.interval_columns(part):
         ends = {"x": alt.X(f"{fields[frames.LOWER]}:Q"), "x2": alt.X2(field=fields[frames.UPPER])}
@@ -117,23 +146,17 @@ def _bars(part: pd.DataFrame, x: str, y: str, panel: str, look: _BarLook) -> Any
     return alt.layer(*layers, width=look.width, height=_BAR_PIXELS * len(data), title=panel or alt.Undefined)
 
 
-def holds_color(sure: str, doubtful: str) -> Any:
+def sure_color(kinds: tuple[str, str], sure: str, doubtful: str) -> Any:
     """The colors of rows that hold and of those that do not, with a legend that says so."""
-    scale = alt.Scale(domain=[frames.HOLDS_TEXT, frames.DOUBTFUL_TEXT], range=[sure, doubtful])
-    legend = alt.Legend(title=None, orient="top", symbolType="square", symbolOpacity=1)
+    scale = alt.Scale(domain=list(kinds), range=[sure, doubtful])
+    legend = alt.Legend(title=None, orient="top", symbolType="square", symbolOpacity=1, labelLimit=320)
     return alt.Color("_holds:N", scale=scale, legend=legend)
 
 
-def _row_axis(names: pd.Series, **look: Any) -> Any:
+def row_axis(names: pd.Series, **look: Any) -> Any:
     """The axis of words, one below the other, in the order of the frame."""
     scale = alt.Scale(domain=list(dict.fromkeys(names)))
     return alt.Y("_y:N", sort=None, scale=scale, title=None, axis=alt.Axis(ticks=False, **look))
-
-
-def word_first_tooltips(frame: pd.DataFrame, word: str) -> list[Any]:
-    """A tooltip with all columns of a frame, beginning with the word."""
-    others = (name for name in frame.columns if name not in (word, frames.COMPARISON))
-    return chart.tooltips(frame, [word, *others])
 
 
 def dots(
@@ -148,15 +171,16 @@ def dots(
     """Draw a row for each word in the order of the frame, with a dot for each value of another column.
 
     Where the frame has columns `lower` and `upper`, each dot has a line of its own, and is hollow if it does not hold;
-    else a line joins those of a word.
+    else a line joins those of a word. More values than there are colors have a panel each.
 
     Args:
         frame: A table of laplex, such as that of `project`, or any other frame (pandas, polars, Arrow).
         x: The column that is drawn. By default the estimate, distance, similarity or position.
         y: The column that names the rows. By default the word.
         color: The column whose values are the dots. By default the one that the rows of a word differ by.
-        ends: What the left and the right end of the axis mean, such as ("poor", "rich").
-        width: The width in pixels.
+        ends: What the left and the right end of the axis mean, such as ("poor", "rich"). By default the poles of a
+            table of `project`.
+        width: The width in pixels, of all panels together.
 
     Returns:
         A Chart.
@@ -179,28 +203,50 @@ def dots(
     if len(duplicates := data[data.duplicated(["_y", "_series"])]):
         raise InputError(f'"{duplicates["_y"].iloc[0]}" has more than one row for a dot: choose rows, or say color=')
     left, right = map(chart.escape_title, ends or ("", ""))
-    title = f"← {left} · {right} →" if ends else frames.axis_title(frame, x)
+    title = f"← {left} · {right} →" if ends else naming.axis_title(frame, x)
     scale = alt.Scale(domain=chart.axis_domain(frames.finite_values(frame, x)), nice=False, zero=False)
-    axis: dict[str, Any] = {"title": title, "scale": scale, "axis": alt.Axis(**chart.VALUE_AXIS)}
+    look: dict[str, Any] = chart.VALUE_AXIS | {"gridColor": ZERO_LINE}
+    axis: dict[str, Any] = {"title": title, "scale": scale, "axis": alt.Axis(**look)}
     names = frames.distinct_values(frame[color]) if color else [""]
-    legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if color else None
-    shade = alt.Color("_series:N", scale=chart.color_scale(names), legend=legend)
+    is_split = len(names) > len(COLORS)
+    if len(names) > MAX_PANELS:
+        tip = _OR_MATRIX if color == frames.COMPARISON else ""
+        raise InputError(f"{len(names):,} panels, by {color}, are too many: choose up to {MAX_PANELS} values{tip}")
+    shade: Any = alt.value(COLORS[0])
+    if not is_split:
+        legend = chart.top_legend(names, width, symbolSize=70) if color else None
+        shade = alt.Color("_series:N", scale=chart.color_scale(names), legend=legend)
     data["_holds"] = _are_held(frame)
-    base = alt.Chart(records(data)).encode(y=_row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=200))
-    height = _ROW_PIXELS * data["_y"].nunique()
-    tips = word_first_tooltips(frame, y)
-    if intervals := frames.interval_columns(frame):
+    base = alt.Chart().encode(y=row_axis(data["_y"], domain=False, labelPadding=8, labelLimit=240))
+    height = ROW_PIXELS * data["_y"].nunique()
+    tips = naming.tooltips(frame, y)
+    intervals = [fields[name] for name in frames.interval_columns(frame)]
+    is_doubtful = bool(intervals) and frames.holding(frame) is not None
+    if intervals and not is_split:
         # the dots of a word stand below each other, since their intervals would cover each other
         base = base.encode(yOffset=alt.YOffset("_series:N", scale=alt.Scale(domain=names, paddingOuter=0.6)))
-        is_doubtful = frames.holding(frame) is not None
-        layers = _dots_with_intervals(base, axis, [fields[name] for name in intervals], shade, tips, is_doubtful)
-        layered = alt.layer(*layers, width=width, height=max(height, _OFFSET_PIXELS * len(data)))
-        return chart.finish(layered, given, subtitle=_HOLLOW if is_doubtful else None)
-    line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
-    line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
-    dot = base.mark_circle(size=80, opacity=0.95)
-    dot = dot.encode(x=alt.X("_value:Q", **axis), color=shade, tooltip=tips)
-    return chart.finish(alt.layer(line, dot, width=width, height=height), given)
+        height = max(height, _OFFSET_PIXELS * len(data))
+    if intervals:
+        layers = _dots_with_intervals(base, axis, intervals, shade, tips, is_doubtful)
+    else:
+        line = base.mark_rule(color="#8c8c8c", strokeWidth=1.5)
+        line = line.encode(x=alt.X("min(_value):Q", **axis), x2=alt.X2("max(_value):Q"))
+        dot = base.mark_circle(size=80, opacity=0.95)
+        dot = dot.encode(x=alt.X("_value:Q", **axis), color=shade, tooltip=tips)
+        layers = [dot] if is_split else [line, dot]
+    subtitle = _dot_notes(frame, x, is_doubtful)
+    inline = alt.InlineData(**records(data))
+    if not is_split:
+        return chart.finish(alt.layer(*layers, width=width, height=height, data=inline), given, subtitle=subtitle)
+    panel = alt.layer(*layers, width=max(110, width // 3), height=height)
+    facet = alt.Facet("_series:N", sort=names, title=None)
+    return chart.finish(panel.facet(facet=facet, data=inline, columns=_PANELS_ACROSS), given, subtitle=subtitle)
+
+
+def _dot_notes(frame: pd.DataFrame, x: str, is_doubtful: bool) -> str | None:
+    """What hollow dots, and rows without one, mean."""
+    notes = [_HOLLOW if is_doubtful else "", _NO_DOT if frames.untested(frame, x) else ""]
+    return chart.sentence(notes)
 
 
 def _are_held(frame: pd.DataFrame) -> pd.Series:
@@ -259,18 +305,16 @@ def coefficients(frame: Any, *, x: str | None = None, width: int = 360) -> Chart
     data = frame.rename(columns=fields).assign(**columns, _value=frame[x], _holds=_are_held(frame))
     scale = alt.Scale(domain=chart.axis_domain(frames.finite_values(frame, x), zero=True), nice=False)
     axis: dict[str, Any] = {
-        "title": frames.axis_title(frame, x),
+        "title": naming.axis_title(frame, x),
         "scale": scale,
-        "axis": alt.Axis(**chart.VALUE_AXIS, gridColor=ZERO_LINE, labelFlush=False),
+        "axis": alt.Axis(**chart.VALUE_AXIS | {"tickCount": 4}, gridColor=ZERO_LINE, labelFlush=False),
     }
-    base = alt.Chart().encode(y=_row_axis(pd.Series(rows), domain=False, labelPadding=8, labelLimit=280))
+    base = alt.Chart().encode(y=row_axis(pd.Series(rows), domain=False, labelPadding=8, labelLimit=280))
     is_doubtful = frames.holding(frame) is not None
     ends = [fields[name] for name in frames.interval_columns(frame) or [x, x]]
-    tips = word_first_tooltips(frame, frames.WORD)
+    tips = naming.tooltips(frame, frames.WORD)
     layers = _dots_with_intervals(base, axis, ends, alt.value(COLORS[0]), tips, is_doubtful)
-    untested = "no dot: too little text" if frame[x].isna().any() else ""
-    notes = [note for note in (_HOLLOW if is_doubtful else "", untested) if note]
-    subtitle, height = "; ".join(notes) or None, _ROW_PIXELS * len(rows)
+    subtitle, height = _dot_notes(frame, x, is_doubtful), ROW_PIXELS * len(rows)
     inline = alt.InlineData(**records(data))
     if len(words) == 1:
         return chart.finish(alt.layer(*layers, width=width, height=height, data=inline), given, words[0], subtitle)

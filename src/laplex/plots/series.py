@@ -1,22 +1,21 @@
-"""Lines: values along time or another ordered column, the history of a fit, and the curve of a tuning."""
+"""Lines: values along time or another ordered column."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from laplex.errors import InputError, quote
-from laplex.plots import chart, frames
+from laplex.errors import InputError
+from laplex.plots import chart, frames, naming
 from laplex.plots.chart import COLORS, MUTED, Chart, alt, records, title_of
+from laplex.plots.labels import spread_heights
 
 MAX_PANELS = 12
-_DASHES = ([1, 0], [6, 3], [2, 2])
+_MAX_LINE_PANELS = 24
 _MAX_NAMED_LINES = 6  # that have their name at their end; more lines have a legend
-_MAX_DISTINCT_LINES = len(COLORS) * len(_DASHES)  # more lines are all gray
 _MAX_BANDS = 2  # in one panel
 _MAX_TICKS = 12  # up to which each value of x has a tick
 _MAX_POINTS = 20  # up to which each value of x is marked by a point
@@ -35,9 +34,10 @@ def lines(
 ) -> Chart:
     """Draw what a frame measures along a column, such as a distance by period.
 
-    Where the frame has columns `lower` and `upper`, each line has a band; points of findings that do not hold are
-    hollow. There are panels if rows differ by more columns than x and color, for more than two comparisons, and for
-    more than two lines with bands, unless `color` is given.
+    Where the frame has columns `lower` and `upper`, each line has a band, and a point that stands alone an error bar;
+    points of findings that do not hold are hollow. There are panels if rows differ by more columns than x and color,
+    for more than two comparisons or (unless `color` is given) lines with bands, and for more lines than there are
+    colors; of more than 24 lines, all are gray.
 
     Args:
         frame: A table of laplex or any other frame (pandas, polars, Arrow).
@@ -56,7 +56,10 @@ def lines(
     """
     given = frames.as_frame(frame)
     drawn = _Lines(frames.with_comparisons(given), x, y, color)
-    subtitle = f"Hollow: {frames.DOUBTFUL_TEXT}" if drawn.doubtful is not None else None
+    notes = [f"Hollow: {frames.DOUBTFUL_TEXT}"] if drawn.doubtful is not None else []
+    notes += ["no point: too little text"] if frames.untested(drawn.frame, drawn.y) else []
+    notes += [f"{len(drawn.names):,} lines: choose up to {_MAX_LINE_PANELS} to name them"] if drawn.is_gray else []
+    subtitle = chart.sentence(notes)
     if not drawn.panels:
         data, layers = drawn.layers(width, height)
         if len(drawn.names) <= _MAX_NAMED_LINES:
@@ -74,28 +77,7 @@ def lines(
 
 def panels_across(count: int) -> int:
     """How many panels stand beside each other."""
-    return 2 if count in (2, 4) else 3
-
-
-def history(frame: Any) -> Chart:
-    """Draw the log likelihood of a fit by epoch, of the text trained on and of held-out text.
-
-    Args:
-        frame: The `history` of a fitted model.
-
-    Returns:
-        A Chart.
-
-    Example:
-        >>> chart = history(pd.DataFrame({"epoch": [1, 2], "log_likelihood": [-3.0, -2.5]}))
-    """
-    frame = frames.as_frame(frame)
-    labels = {"log_likelihood": "trained on", "held_out": "held out"}
-    measured = [name for name in labels if name in frame.columns and frame[name].notna().any()]
-    if "epoch" not in frame.columns or not measured:
-        raise InputError("this is no history: it has no column epoch, or neither log_likelihood nor held_out")
-    tall = frame.melt(["epoch"], measured, "text", "log likelihood per token").replace({"text": labels})
-    return lines(tall, x="epoch", y="log likelihood per token", color="text", width=360, height=220)
+    return 2 if count in (2, 4) else 3 if count <= MAX_PANELS else 4
 
 
 class _Lines:
@@ -104,6 +86,7 @@ class _Lines:
     def __init__(self, frame: pd.DataFrame, x: str | None, y: str | None, color: str | None) -> None:
         y = frames.measured_column(frame, y, "y")
         x = frames.axis_column(frame, y, x)
+        frame = _between_ends(frame, x, y)
         varying = [name for name in frames.varying_columns(frame, y, x) if not frames.determines(frame, x, name)]
         if color is not None:
             column = frames.check_column(frame, color, "color")
@@ -114,18 +97,16 @@ class _Lines:
             apart = frames.COMPARISON if many else frames.WORD
             column = next(iter([*(name for name in varying if name != apart), *varying]), frames.WORD)
         others = [name for name in varying if name != column]
-        may_split = color is None and not others and column in frame and frames.interval_columns(frame)
-        if may_split and _MAX_BANDS < frame[column].nunique() <= MAX_PANELS:
-            column, others = "", [column]
-        self.frame, self.x, self.y, self.legend_title = frame, x, y, title_of(column)
+        column, others = self._split(frame, column, others, color)
+        self.frame, self.x, self.y = frame, x, y
         self.doubtful = frames.holding(frame)
         self.series = frames.row_labels(frame, [column] if column in frame else [])
         self.panel = frames.row_labels(frame, others)
         self.panels = list(dict.fromkeys(self.panel)) if others else []
-        if len(self.panels) > MAX_PANELS:
+        if len(self.panels) > _MAX_LINE_PANELS:
             raise InputError(
                 f"{len(self.panels):,} panels, one for each value of {', '.join(others)}, are too many: "
-                f"choose up to {MAX_PANELS}, or say color="
+                f"choose up to {_MAX_LINE_PANELS}, or say color="
             )
         rows = pd.DataFrame({"series": self.series, "panel": self.panel, "x": frame[x].astype(str)})
         for name, _, value in rows[rows.duplicated()].itertuples(index=False):
@@ -133,11 +114,22 @@ class _Lines:
             raise InputError(f"{where} has more than one row where {x} is {value}: say color=, or choose rows")
         is_sorted = column in frame and column not in (frames.WORD, color)
         self.names = frames.distinct_values(frame[column]) if is_sorted else list(dict.fromkeys(self.series))
+        self.is_gray = len(self.names) > len(COLORS)
         values = frames.finite_values(frame, y)
         low, high = float(values.min()), float(values.max())
         # the y axis starts at zero if that does not press the lines together
         zero = 0 <= low < 0.4 * high or 0 >= high > 0.4 * low or low == high == 0
         self.y_domain = chart.axis_domain(values, zero=zero)
+
+    @staticmethod
+    def _split(frame: pd.DataFrame, column: str, others: list[str], color: str | None) -> tuple[str, list[str]]:
+        """The column of lines, and those of panels: lines that could not be told apart have a panel each."""
+        if column not in frame:
+            return column, others
+        lines, has_bands = frame[column].nunique(), bool(frames.interval_columns(frame))
+        most = _MAX_BANDS if has_bands and color is None and not others else len(COLORS)
+        panels = len(frame[[column, *others]].drop_duplicates())
+        return ("", [*others, column]) if lines > most and panels <= _MAX_LINE_PANELS else (column, others)
 
     def layers(self, width: int, height: int) -> tuple[pd.DataFrame, list[Any]]:
         """The data of all layers, and the layers: bands, lines and points."""
@@ -145,27 +137,31 @@ class _Lines:
         fields = chart.field_names(frame.columns)
         intervals = frames.interval_columns(frame)
         counts = [name for name in frame.columns if name.startswith(("count", "uses", "units"))]
-        shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *counts]
+        tests = [name for name in ("p", "p_adjusted", frames.HOLDS) if name in frame.columns]
+        shown = [*frames.key_columns(frame, self.y), self.y, *intervals, *tests, *counts]
         shown = list(dict.fromkeys(shown if self.x in shown else [self.x, *shown]))
         is_step = self.x == "to" and "from" in frame.columns
         positions, x = _x_axis(frame[self.x], "Step to" if is_step else title_of(self.x), width)
         data = frame[shown].rename(columns=fields).assign(_x=positions, _series=self.series, _panel=self.panel)
-        title = textwrap.wrap(frames.axis_title(frame, self.y), max(12, int(height / _LETTER_PIXELS))) or [""]
+        title = textwrap.wrap(naming.axis_title(frame, self.y), max(12, int(height / _LETTER_PIXELS))) or [""]
         scale = alt.Scale(domain=self.y_domain, nice=False, zero=False)
         axis = chart.VALUE_AXIS | {"gridColor": ZERO_LINE}
         y = alt.Y(f"{fields[self.y]}:Q", title=title if len(title) > 1 else title[0], scale=scale, axis=axis)
-        is_gray = len(self.names) > _MAX_DISTINCT_LINES
-        look = {"detail": alt.Detail("_series:N")} if is_gray else self.colors()
+        is_gray = self.is_gray
+        look = {"detail": alt.Detail("_series:N")} if is_gray else self.colors(width)
         base = alt.Chart().encode(x=x)
         layers: list[Any] = []
         if intervals and not is_gray:
             ends = {"y": alt.Y(f"{fields[frames.LOWER]}:Q"), "y2": alt.Y2(field=fields[frames.UPPER])}
             layers.append(base.mark_area(opacity=0.18).encode(color=look["color"], **ends))
+            data["_alone"] = self.alone()
+            alone = base.transform_filter("datum._alone").mark_rule(strokeWidth=1.5)
+            layers.append(alone.encode(color=look["color"], **ends))
         style = {"color": MUTED, "opacity": 0.4, "strokeWidth": 1} if is_gray else {"strokeWidth": 2}
         layers.append(base.mark_line(**style).encode(y=y, **look))
         has_points = frame[self.x].nunique() <= _MAX_POINTS and not is_gray
         point = base.mark_point(filled=True, size=28, opacity=1 if has_points else 0)
-        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown))
+        point = point.encode(y=y, tooltip=chart.tooltips(frame, shown, naming.column_titles(frame)))
         layers.append(point if is_gray else point.encode(color=look["color"]))
         if self.doubtful is not None and has_points:
             data["_holds"] = self.doubtful
@@ -173,34 +169,53 @@ class _Lines:
             layers.append(hollow.mark_circle(size=14, opacity=1, color="#ffffff").encode(y=y))
         return data, layers
 
-    def colors(self) -> dict[str, Any]:
-        """Encodings that distinguish lines: colors, and dashes when these run out. Lines with names have no legend."""
-        count = len(self.names)
-        few = count <= _MAX_NAMED_LINES
+    def alone(self) -> pd.Series:
+        """Which rows have an interval but no neighbor along x in their line, so that a band would not show it."""
+        known = self.frame[[self.y, *frames.interval_columns(self.frame)]].notna().all(axis=1)
+        rows = pd.DataFrame(
+            {"known": known, "order": _places(self.frame[self.x]), "line": self.panel + "\0" + self.series}
+        )
+        lines = rows.sort_values("order", kind="stable").groupby("line", sort=False)["known"]
+        beside = lines.shift(1, fill_value=False) | lines.shift(-1, fill_value=False)
+        return known & ~beside.reindex(rows.index)
+
+    def colors(self, width: int) -> dict[str, Any]:
+        """The encoding that tells lines apart. Lines with names at their ends have no legend."""
         legend = None
-        if count > 1 and not (few and not self.panels):
-            place: dict[str, Any] = {"orient": "top", "title": None} if few else {"title": self.legend_title}
-            legend = alt.Legend(symbolType="stroke", symbolSize=220, symbolOpacity=1, **place)
-        look: dict[str, Any] = {"color": alt.Color("_series:N", scale=chart.color_scale(self.names), legend=legend)}
-        if count > len(COLORS):
-            dashes = alt.Scale(domain=self.names, range=[_DASHES[i // len(COLORS)] for i in range(count)])
-            look["strokeDash"] = alt.StrokeDash("_series:N", scale=dashes, legend=legend)
-        return look
+        if len(self.names) > 1 and (self.panels or len(self.names) > _MAX_NAMED_LINES):
+            whole = width * panels_across(len(self.panels)) if self.panels else width
+            legend = chart.top_legend(self.names, whole, symbolType="stroke", symbolSize=220)
+        return {"color": alt.Color("_series:N", scale=chart.color_scale(self.names), legend=legend)}
 
     def end_names(self, data: pd.DataFrame, width: int, height: int) -> Any:
         """The name of each line at its end, moved up or down where two would overlap."""
         y = chart.field_names(self.frame.columns)[self.y]
-        order = {value: place for place, value in enumerate(frames.distinct_values(self.frame[self.x]))}
-        rows = data.assign(_order=[order[str(value)] for value in self.frame[self.x]]).dropna(subset=[y])
+        rows = data.assign(_order=_places(self.frame[self.x])).dropna(subset=[y])
         last = rows.sort_values("_order", kind="stable").groupby("_series", sort=False).tail(1)
         low, high = self.y_domain
         pixels = height * (high - last[y].to_numpy(np.float64)) / (high - low)
-        moved = high - chart.spread_heights(pixels, chart.FONT_SIZE + 3.0) * (high - low) / height
+        moved = spread_heights(pixels, chart.FONT_SIZE + 3.0)
+        moved = moved + max(0.0, -moved.min()) - max(0.0, moved.max() - height)  # none runs out of the chart
+        moved = high - moved * (high - low) / height
         ends = pd.DataFrame({"_series": last["_series"].to_numpy(), "_end": moved})
         marks = alt.Chart(records(ends)).mark_text(align="left", baseline="middle")
         height_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
         marks = marks.encode(x=alt.value(width + 6), y=alt.Y("_end:Q", scale=height_scale))
-        return marks.encode(text="_series:N", color=self.colors()["color"])
+        return marks.encode(text="_series:N", color=self.colors(width)["color"])
+
+
+def _places(values: pd.Series) -> list[int]:
+    """The place of each value in their order."""
+    place = {value: number for number, value in enumerate(frames.distinct_values(values))}
+    return [place[str(value)] for value in values]
+
+
+def _between_ends(frame: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """The rows from the first value of x at which some line has a value to the last."""
+    places = pd.Series(_places(frame[x]), frame.index)
+    known = places[frame[y].notna()]
+    result: pd.DataFrame = frame[places.between(known.min(), known.max())].reset_index(drop=True)
+    return result
 
 
 def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
@@ -210,7 +225,7 @@ def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any
         names = frames.distinct_values(values)
         fits = all(chart.text_width(name, chart.FONT_SIZE) < width / len(names) - 8 for name in names)
         axis = alt.Axis(labelAngle=0 if fits else -35, labelOverlap=False)
-        return values.astype(str), _name_axis(names, title, axis, padding=0.2)
+        return values.astype(str), name_axis(names, title, axis, padding=0.2)
     if kind == "date":
         dates = frames.as_dates(values).dt.tz_localize(None).astype("datetime64[ms]").astype("int64")
         scale = alt.Scale(type="utc", nice=False)  # in UTC, so that a month does not begin a day early
@@ -223,82 +238,5 @@ def _x_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any
     return numbers, alt.X("_x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=8), axis=axis)
 
 
-def _name_axis(names: list[str], title: str, axis: Any, padding: float) -> Any:
+def name_axis(names: list[str], title: str, axis: Any, padding: float) -> Any:
     return alt.X("_x:O", title=title, sort=None, scale=alt.Scale(domain=names, padding=padding), axis=axis)
-
-
-_TUNING_COLUMNS = ("log_likelihood", "difference", "se", "epochs", "seconds", "chosen")
-
-
-def curve(frame: Any, names: Sequence[str] | None = None, *, width: int = 420, height: int = 260) -> Chart:
-    """Draw the table of `lx.tune` or of `fitted.tuning`: the held-out log likelihood, as a difference to the best.
-
-    There is a line for each value of the other strengths. Vertical lines are one standard error each way, the ring is
-    the choice. Hollow points were stopped early, and are compared with the best after the same number of epochs; if a
-    fit chose, the hollow point is the choice between those that were tried.
-
-    Args:
-        frame: The table of a tuning.
-        names: The columns of strengths, the one along the x axis first. By default all columns that are not results.
-        width: The width in pixels.
-        height: The height in pixels.
-
-    Returns:
-        A Chart.
-
-    Example:
-        >>> results = {"log_likelihood": [-3.1, -3.0], "difference": [-0.1, 0.0], "se": [0.02, 0.0]}
-        >>> run = {"epochs": 5, "seconds": 2.0, "chosen": [False, True]}
-        >>> chart = curve(pd.DataFrame({"party": [1.0, 10.0], **results, **run}))
-    """
-    frame = frames.as_frame(frame)
-    if missing := [name for name in _TUNING_COLUMNS if name not in frame.columns]:
-        raise InputError(f"this is no table of a tuning: it has no column {quote(missing)}")
-    first, *others = names or [name for name in frame.columns if name not in _TUNING_COLUMNS]
-    frame = frame[np.isfinite(frame["difference"])].reset_index(drop=True)
-    series = frames.row_labels(frame.assign(**{name: frame[name].map(_strength_text) for name in others}), others)
-    positions, x = _strength_axis(frame[first], title_of(first), width)
-    difference, se = frame["difference"], frame["se"].fillna(0.0)
-    stopped = frame["epochs"] < frame["epochs"].max()
-    hollow = "Hollow: interpolated" if (frame["epochs"] == 0).any() else "Hollow: stopped early"
-    data = frame[list(_TUNING_COLUMNS)].rename(columns=lambda name: f"_{name}")
-    data = data.assign(_series=series, _x=positions, _stopped=stopped, _low=difference - se, _high=difference + se)
-    title = "Held-out log likelihood a token, to the best"
-    y = alt.Y("_difference:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(**chart.VALUE_AXIS))
-    legend = alt.Legend(title=", ".join(map(title_of, others)), symbolType="stroke") if others else None
-    colors = chart.color_scale(list(dict.fromkeys(series)))
-    color = alt.Color("_series:N", scale=colors, legend=legend)
-    shown = [chart.tooltip("_x", title_of(first), "~g" if frame[first].dtype.kind == "f" else None)]
-    shown += [chart.tooltip("_series", ", ".join(others))] if others else []
-    shown += [chart.tooltip(f"_{name}", title_of(name), ".4~g") for name in _TUNING_COLUMNS[:-1]]
-    base = alt.Chart().encode(x=x, color=color)
-    filled = alt.Fill("_series:N", scale=colors, legend=None)
-    fill = alt.when("datum._stopped").then(alt.value("white")).otherwise(filled)
-    points = base.mark_point(size=50, filled=False, opacity=1, strokeWidth=1.5)
-    ring = base.transform_filter("datum._chosen").mark_point(size=220, strokeWidth=2, color="#000000")
-    layers = [base.mark_line(strokeWidth=1.5, opacity=0.6).encode(y=y)] if first != "model" else []
-    layers += [
-        base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("_low:Q"), y2=alt.Y2(field="_high")),
-        points.encode(y=y, fill=fill, tooltip=shown),
-        ring.encode(y=y, color=alt.value("#000000")),
-    ]
-    layered = alt.layer(*layers, width=width, height=height, data=alt.InlineData(**records(data)))
-    hollow = f". {hollow}" if stopped.any() else ""
-    return chart.finish(layered, frame, subtitle=f"Ring: the choice. Bars: one standard error{hollow}")
-
-
-def _strength_axis(values: pd.Series, title: str, width: float) -> tuple[pd.Series, Any]:
-    """Strengths along a logarithmic axis; models, and strengths with 0 or ∞ among them, at equal distances."""
-    numbers = pd.to_numeric(values, errors="coerce")
-    if (np.isfinite(numbers) & (numbers > 0)).all():
-        axis = alt.Axis(values=sorted(set(numbers)), format="~g" if numbers.max() < 1e6 else "~e", labelOverlap=True)
-        return numbers, alt.X("_x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=12), axis=axis)
-    is_number = pd.api.types.is_numeric_dtype(values)
-    order = values.sort_values() if is_number else values
-    axis = alt.Axis(labelAngle=0 if is_number else -20, labelLimit=round(width / 2))
-    names = list(dict.fromkeys(order.map(_strength_text)))
-    return values.map(_strength_text), _name_axis(names, title, axis, padding=0.4)
-
-
-def _strength_text(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}".replace("inf", "∞")

@@ -135,6 +135,44 @@ class Similarities(Answers):
         return answer
 
     @explain_keywords
+    def neighbor_ratio(
+        self,
+        word: str,
+        across: str,
+        k: int = 10,
+        *,
+        values: Sequence[Any] | None = None,
+        language: str | None = None,
+        at: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """Which neighbors of a word belong to one group, and which to both: the ratio of their similarities.
+
+        Vectors are estimated in each group by itself, with contexts that have not seen the groups, as in `similarity`
+        with `across`. Like the ratio of nearest neighbors of conText (Rodriguez, Spirling and Stewart, 2023). A word
+        that is among the nearest in one group only was chosen because it is near there: its ratio is somewhat too far
+        from 1.
+
+        Args:
+            word: A word.
+            across: The column of the text whose values are compared.
+            k: The number of neighbors in each group.
+            values: Two values, or one, which is compared with the others; needed if the column has more than two.
+            language: The language, if there are several.
+            at: Values of other columns, to which the text is restricted.
+
+        Returns:
+            A row for each neighbor, the most typical of the first group first: word, neighbor, value and against (the
+            groups), nearest_in (the group in which it is among the k nearest, or "both"), similarity and
+            similarity_against (without noise), estimate (their ratio), lower, upper, p (of a ratio of 1), p_adjusted,
+            holds, and the uses and units of the rarer of the two words on either side.
+
+        Example:
+            lx.plots.neighbor_ratio(fitted.neighbor_ratio("immigrants", "party"))
+        """
+        answer: pd.DataFrame = self.inference(language=language).neighbor_ratio(word, across, k, values=values, at=at)
+        return answer
+
+    @explain_keywords
     def association(
         self,
         targets: tuple[Pole, Pole],
