@@ -14,12 +14,14 @@ import pandas as pd
 from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import quote
+from laplex.fitting.provenance import value_name
 from laplex.model.likelihoods import Likelihood
 from laplex.model.priors.prior import saved_priors
 from laplex.plots.frames import name_of_side
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
 NO_BREAK = "\xa0"  # a space at which no line ends
+MAX_TABLE_COLUMNS, MAX_TABLE_ROWS = 8, 60  # of a table of slices
 SLICES_TEXT = "Running words in each slice. The more text a slice has, the more certain are its vectors."
 
 
@@ -83,13 +85,46 @@ def describe_finding(question: str, row: Mapping[Any, Any]) -> str:
 
 def slice_names(fitted: Embeddings) -> list[str]:
     """The name of each slice, such as "D, 2010"; "all" if there is only one."""
-    return [", ".join(key) or "all" for key in fitted.rows.slices.keys]
+    return [
+        ", ".join(value_name(fitted, name, value) for name, value in zip(fitted.columns, key)) or "all"
+        for key in fitted.rows.slices.keys
+    ]
 
 
 def slices_chart(fitted: Embeddings) -> plots.Chart:
     """The running words in each slice as bars."""
     frame = pd.DataFrame({"slice": slice_names(fitted), "tokens": fitted.slices["tokens"]})
     return plots.bars(frame, x="tokens", y="slice", panels=[], width=400)
+
+
+def slices_tables(fitted: Embeddings) -> list[dict[str, Any]]:
+    """The running words of each slice as a table by two columns; of more columns, a table for each.
+
+    A table has "heads" and "rows", each row a "name" and "cells" with "tokens" and their share of the largest.
+    """
+    if not fitted.columns:
+        return []
+    names = sorted(fitted.columns, key=lambda name: (not fitted.ordered(name), -len(fitted.values(name))))
+    if len(names) == 2 and len(fitted.values(names[1])) <= MAX_TABLE_COLUMNS:
+        tables = [(names[0], fitted.slices.pivot_table(index=names[0], columns=names[1], values="tokens", sort=False))]
+        tables[0] = (names[0], tables[0][1].reindex(columns=fitted.values(names[1])))
+    else:
+        tables = [(name, fitted.slices.groupby(name, sort=False)[["tokens"]].sum()) for name in names]
+    made = []
+    for name, table in tables:
+        table = table.reindex(fitted.values(name)).fillna(0).astype(int)
+        most = max(int(table.to_numpy().max()), 1)
+        is_crossed = len(tables) == 1 and len(names) == 2
+        heads = [value_name(fitted, names[1], str(value)) for value in table.columns] if is_crossed else ["tokens"]
+        rows = [
+            {
+                "name": value_name(fitted, name, str(value)),
+                "cells": [{"tokens": int(n), "share": round(100 * int(n) / most, 1)} for n in numbers],
+            }
+            for value, numbers in zip(table.index, table.to_numpy())
+        ]
+        made.append({"heads": [name, *heads], "rows": rows[:MAX_TABLE_ROWS], "left_out": len(rows[MAX_TABLE_ROWS:])})
+    return made
 
 
 def describe_size(fitted: Embeddings) -> str:
