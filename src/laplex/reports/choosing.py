@@ -18,6 +18,7 @@ MIN_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  
 MIN_COUNT_OF_DISTANCES = 10  # where the threshold is lower; bare distances of rarer words are mostly noise
 WORDS_ABOVE_THRESHOLD = 1_000  # about as many are left by the default threshold
 FREQUENT_WORDS = 1_000  # among which the first words are chosen
+JOINTS = r"(?<=\w)[-_'’ ](?=\w)"  # within a word or a phrase
 MAX_FREQUENCY_RATIO = 2.0  # between the two sides, of a first word
 
 
@@ -35,7 +36,7 @@ def function_words(fitted: Embeddings, language: str | None = None) -> frozenset
 def is_content_word(fitted: Embeddings, words: pd.Series, language: str | None = None) -> pd.Series:
     """Which words are neither function words nor numbers nor shorter than three letters."""
     texts = words.astype(str)
-    letters = texts.map(lambda word: split_tag(word)[0]).astype(str)
+    letters = texts.map(lambda word: split_tag(word)[0]).astype(str).str.replace(JOINTS, "", regex=True)
     return (
         (letters.str.len() > 2)
         & letters.map(str.isalpha).astype(bool)

@@ -191,7 +191,8 @@ def panel(explanation: Any, sides: tuple[str, ...], exclude: Any = ()) -> list[d
         words towards which the word moves, each with "word" and "similarity"; and "passages", each with "before",
         "word", "after" and "source".
     """
-    shown = explanation.context[~explanation.context["word"].isin(list(exclude)) & (explanation.context["uses"] > 0)]
+    table = explanation.context
+    shown = table[~table["word"].isin([*exclude, explanation.word]) & (table["uses"] > 0)]
     passages = passages_by_side(explanation)
     made = []
     for value, name in zip(explanation.values, sides):
