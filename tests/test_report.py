@@ -19,7 +19,8 @@ from laplex.errors import InputError
 from laplex.reports import choosing, describing
 from laplex.reports.evidence import evidence
 from laplex.reports.finding import passage
-from laplex.reports.findings import Comparison, sentence, shown_comparison, words_with_panels
+from laplex.reports.findings import ComparisonTable, ask, limit_rows, sentence, shown_comparison, words_with_panels
+from laplex.reports.findings import data_of as data_of_comparison
 from laplex.reports.highlights import highlights
 from laplex.reports.methods import methods
 from laplex.reports.writing import Report, report
@@ -162,6 +163,19 @@ def test_the_page_has_all_tested_words(fitted, shown):
         assert one["context"].get("0", ["", ""]) == frame.loc[0, ["context", "context_against"]].tolist()
 
 
+def test_a_page_does_not_grow_without_bounds(fitted):
+    tests = fitted.inference(quiet=True)
+    asked = ask(tests, "party")
+    (one,) = asked.comparisons
+    limit_rows(asked.comparisons, 4)
+    assert len(one.rows) == min(one.tested, 15)
+    limit_rows(asked.comparisons * 2, 32)
+    assert len(data_of_comparison(one)["word"]) == min(one.tested, 15)
+    text = shown_comparison(tests, one, 0, 0, [])["text"]
+    assert f"of {one.tested:,} words hold" in text
+    assert ("the first 15 of them" in text) == (one.tested > 15)
+
+
 def test_where_nothing_holds_the_report_says_so(fitted):
     page = report(fitted, column="year", quiet=True).html
     found = fitted.inference(quiet=True).drift("year")
@@ -196,7 +210,7 @@ def test_without_the_text_the_findings_are_there_and_passages_are_not(fitted, tm
 def test_a_joint_test_has_no_sides(fitted):
     tests = fitted.inference(quiet=True)
     joint = tests.contrast("year", against="joint")
-    one = Comparison("year", "any", "others", "Any value against the others", (), joint)
+    one = ComparisonTable("year", "any", "others", "Any value against the others", (), joint, len(joint))
     made = shown_comparison(tests, one, 0, 0, [])
     assert [cell["text"] for cell in made["rows"][0]["cells"]][4:] == [
         f"{joint['uses'][0] + joint['uses_against'][0]:,}"

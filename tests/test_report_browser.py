@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 
 import pytest
 from reported import IMAGE, fit_speeches
 
-from laplex.reports import report
+from laplex.reports import Report, report
 
 pytestmark = pytest.mark.slow
 
@@ -196,6 +197,25 @@ def test_a_phone_does_not_scroll_sideways(visit):
     page.locator(".comparison tbody tr[data-row]").first.click()
     assert panel(page).is_visible()
     assert panel(page).bounding_box()["width"] == 420
+
+
+def test_in_the_frame_of_a_notebook_it_works_as_well(browser, path, tmp_path):
+    frame = tmp_path / "notebook.html"
+    frame.write_text(f'<meta charset="utf-8">{Report(path.read_text("utf-8"))._repr_html_()}', "utf-8")
+    page = browser.new_page(viewport={"width": 1000, "height": 950})
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(frame.as_uri())
+    inside = page.frames[1]
+    inside.locator(".comparison tbody tr[data-row]").first.click()
+    assert inside.locator("#panel h3").inner_text() == HACK
+    with page.expect_download():
+        inside.locator(".download").click()
+    inside.locator(".copy").click()
+    inside.get_by_text(re.compile("Copied|Ctrl-C")).wait_for()
+    assert said == []
+    assert page.evaluate("window.hacked === undefined")
+    page.close()
 
 
 def test_print_has_the_findings_and_no_controls(visit):

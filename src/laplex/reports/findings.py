@@ -17,7 +17,7 @@ from laplex.reports.evidence import evidence, is_joint
 from laplex.reports.finding import JOINT, Finding, finding, panel
 
 ROWS, ROWS_THAT_DO_NOT_HOLD = 15, 8  # that are shown at first, of a comparison with findings, and of one without
-MAX_ROWS = 50_000  # in the file, of all comparisons together
+MAX_ROWS = 60_000  # in the page, of all comparisons together, which is about 5 MB
 OPEN_COMPARISONS = 4  # of a column that are unfolded at first
 FEWEST_CONTEXT_WORDS = 3  # of each side in a panel
 PASSAGES = 2  # of each side
@@ -26,7 +26,7 @@ NUMBERS = ("estimate", "lower", "upper", "p", "p_adjusted")
 
 
 @dataclass
-class Comparison:
+class ComparisonTable:
     """One comparison of a column: the tested rows of its table."""
 
     column: str
@@ -35,6 +35,7 @@ class Comparison:
     name: str  # as a heading
     sides: tuple[str, ...]  # as they are shown
     rows: pd.DataFrame
+    tested: int  # rows, of which the page may have the first only
     panels: dict[str, dict[str, Any]] = field(default_factory=dict)  # by word
 
     @property
@@ -44,7 +45,7 @@ class Comparison:
 
 
 @dataclass
-class Column:
+class ColumnFindings:
     """What was found about a column, or why it could not be tested."""
 
     name: str
@@ -53,10 +54,10 @@ class Column:
     warning: str = ""
     how: str = ""
     frame: pd.DataFrame | None = None
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[ComparisonTable] = field(default_factory=list)
 
 
-def ask(tests: Any, name: str) -> Column:
+def ask(tests: Any, name: str) -> ColumnFindings:
     """Ask for the findings about a column, which are mostly kept with the model."""
     question = tests.question(name)
     title = f"What changes along {name}" if question == "drift" else f"What differs by {name}"
@@ -65,12 +66,12 @@ def ask(tests: Any, name: str) -> Column:
             warnings.simplefilter("always", UserWarning)
             frame = getattr(tests, question)(name)
     except InputError as error:
-        return Column(name, title, f"Not tested: {error}.")
+        return ColumnFindings(name, title, f"Not tested: {error}.")
     warning = " ".join(sentence(str(one.message)) for one in caught if one.category is UserWarning)
     comparisons = [_comparison(tests, name, question, frame, *pair) for pair in choosing.comparisons(frame)]
     shown = [one for one in comparisons if len(one.rows)]
     how = how_to_read(tests, question, any(is_joint(one.rows) for one in shown))
-    return Column(name, title, sentence(frame.attrs["summary"]), warning, how, frame, shown)
+    return ColumnFindings(name, title, sentence(frame.attrs["summary"]), warning, how, frame, shown)
 
 
 def how_to_read(tests: Any, question: str, joint: bool) -> str:
@@ -84,7 +85,9 @@ def how_to_read(tests: Any, question: str, joint: bool) -> str:
     )
 
 
-def _comparison(tests: Any, column: str, question: str, frame: pd.DataFrame, value: str, against: str) -> Comparison:
+def _comparison(
+    tests: Any, column: str, question: str, frame: pd.DataFrame, value: str, against: str
+) -> ComparisonTable:
     rows = frame[(frame["value"] == value) & (frame["against"] == against) & frame["p"].notna()]
     one, two = (value_name(tests.fitted, column, side) for side in (value, against))
     sides: tuple[str, ...] = (one, name_of_side(two))
@@ -93,10 +96,13 @@ def _comparison(tests: Any, column: str, question: str, frame: pd.DataFrame, val
     if (value, against) == JOINT:
         sides = ()
     name = describing.describe_comparison(question, one, two)
-    return Comparison(column, value, against, name[:1].upper() + name[1:], sides, rows.reset_index(drop=True))
+    title, rows = name[:1].upper() + name[1:], rows.reset_index(drop=True)
+    return ComparisonTable(column, value, against, title, sides, rows, len(rows))
 
 
-def words_with_panels(comparisons: Sequence[Comparison], most: int, wanted: Collection[str]) -> list[tuple[int, int]]:
+def words_with_panels(
+    comparisons: Sequence[ComparisonTable], most: int, wanted: Collection[str]
+) -> list[tuple[int, int]]:
     """The comparison and the row of words that have a panel: first those wanted, then the first of each in turn."""
     named = [
         (number, row)
@@ -129,13 +135,16 @@ def word_panel(tests: Any, found: Finding, *, text: bool) -> dict[str, Any]:
     return {"finding": found, "sides": sides}
 
 
-def data_of(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """All tested words of all comparisons, as the page's script takes them: a list for each column of the table."""
-    most = MAX_ROWS // max(len(comparisons), 1)
-    return [_columns(one, one.rows.head(most)) for one in comparisons]
+def limit_rows(comparisons: Sequence[ComparisonTable], most: int = MAX_ROWS) -> None:
+    """Keep the first rows of each comparison, so that the page does not grow without bounds."""
+    room = most // max(len(comparisons), 1)
+    for one in comparisons:
+        one.rows = one.rows.head(max(room, ROWS))
 
 
-def _columns(one: Comparison, rows: pd.DataFrame) -> dict[str, Any]:
+def data_of(one: ComparisonTable) -> dict[str, Any]:
+    """The words of a comparison as the page's script takes them: a list for each column of the table."""
+    rows = one.rows
     made: dict[str, Any] = {name: [float(f"{number:.4g}") for number in rows[name].tolist()] for name in NUMBERS}
     made |= {name: rows[name].astype(int).tolist() for name in COUNTS}
     has_context = rows.index[(rows["context"] != "") | (rows["context_against"] != "")].tolist()
@@ -144,14 +153,17 @@ def _columns(one: Comparison, rows: pd.DataFrame) -> dict[str, Any]:
     return labels | {"held": one.held, "word": rows["word"].astype(str).tolist(), "context": context} | made
 
 
-def shown_comparison(tests: Any, one: Comparison, number: int, place: int, first: Collection[str]) -> dict[str, Any]:
+def shown_comparison(
+    tests: Any, one: ComparisonTable, number: int, place: int, first: Collection[str]
+) -> dict[str, Any]:
     """A comparison as the template takes it; `number` counts those of the page, `place` those of its column."""
-    total = len(one.rows)
-    limit = ROWS if one.held else ROWS_THAT_DO_NOT_HOLD
+    total, limit = one.tested, ROWS if one.held else ROWS_THAT_DO_NOT_HOLD
     if one.held:
         text = f"{one.held:,} of {total:,} words hold."
     else:
         text = f"None of {total:,} words holds. What comes nearest, none of which is a finding, comes first."
+    if len(one.rows) < total:
+        text += f" This page has the first {len(one.rows):,} of them."
     return {
         "number": number,
         "name": one.name,
@@ -160,7 +172,6 @@ def shown_comparison(tests: Any, one: Comparison, number: int, place: int, first
         "open": place < OPEN_COMPARISONS,
         "plot": evidence(one.rows, tests.min_effect, [*first, *one.panels]),
         "rows": [_shown_row(row, bool(one.sides)) for row in one.rows.head(limit).to_dict("records")],
-        "total": total,
         "panels": list(one.panels.values()),
     }
 

@@ -23,7 +23,15 @@ from laplex.embeddings import Embeddings
 from laplex.errors import InputError, check_int, explain_keywords
 from laplex.reports import choosing, describing
 from laplex.reports.finding import Finding, finding
-from laplex.reports.findings import Column, ask, data_of, shown_comparison, word_panel, words_with_panels
+from laplex.reports.findings import (
+    ColumnFindings,
+    ask,
+    data_of,
+    limit_rows,
+    shown_comparison,
+    word_panel,
+    words_with_panels,
+)
 from laplex.reports.highlights import highlights
 from laplex.reports.methods import methods
 from laplex.runtime import atomic
@@ -185,7 +193,7 @@ class _Writer:
         self.tests = choosing.inference(fitted, language, **options)
         self.wanted = list(words or ())
         self.words = self.wanted or choosing.first_words(fitted, column, WORDS_IN_DETAIL, language)
-        self.columns: list[Column] = []
+        self.columns: list[ColumnFindings] = []
 
     def findings(self, panels: int, text: bool, progress: Bar) -> dict[str, Any]:
         """What the template takes of findings: the highlights, the columns, the methods and the data of all words."""
@@ -194,6 +202,7 @@ class _Writer:
         tables = {one.name: one.frame for one in self.columns if one.frame is not None}
         chosen = highlights(self.tests, tables)
         comparisons = [one for column in self.columns for one in column.comparisons]
+        limit_rows(comparisons)
         first = [found.word for found in chosen.findings]
         missing = self._panels(chosen.findings, panels, text, progress)
         numbers = {id(one): number for number, one in enumerate(comparisons)}
@@ -224,7 +233,7 @@ class _Writer:
             "text": text,
             "methods": methods(self.fitted, self.tests, tables),
             "total": sum(len(one.rows) for one in comparisons),
-            "data": data_of(comparisons),
+            "data": list(map(data_of, comparisons)),
         }
 
     def _panels(self, first: Sequence[Finding], most: int, text: bool, progress: Bar) -> str:
