@@ -101,6 +101,13 @@ def test_the_data_of_a_report_cannot_end_its_element(scripted):
     assert "".join(Page(html).texts).count(SCRIPT) > 5  # in findings, tables, plots and passages
 
 
+def test_a_title_is_text_whatever_it_is():
+    title = "{{ js }} @@data@@ </title>" + SCRIPT
+    page = Page(report(model(), title=title, quiet=True).html)
+    assert page.texts.count(title) == 2
+    assert page.tags.count("script") == 2
+
+
 def test_the_parts_of_a_page_share_no_names():
     ids = [value for name, value in Page(report(model(), quiet=True).html).attributes if name == "id"]
     assert len(ids) == len(set(ids))
@@ -171,7 +178,7 @@ def test_a_page_does_not_grow_without_bounds(fitted):
     assert len(one.rows) == min(one.tested, 15)
     limit_rows(asked.comparisons * 2, 32)
     assert len(data_of_comparison(one)["word"]) == min(one.tested, 15)
-    text = shown_comparison(tests, one, 0, 0, [])["text"]
+    text = shown_comparison(tests, one, 0, 0)["text"]
     assert f"of {one.tested:,} words hold" in text
     assert ("the first 15 of them" in text) == (one.tested > 15)
 
@@ -211,7 +218,7 @@ def test_a_joint_test_has_no_sides(fitted):
     tests = fitted.inference(quiet=True)
     joint = tests.contrast("year", against="joint")
     one = ComparisonTable("year", "any", "others", "Any value against the others", (), joint, len(joint))
-    made = shown_comparison(tests, one, 0, 0, [])
+    made = shown_comparison(tests, one, 0, 0)
     assert [cell["text"] for cell in made["rows"][0]["cells"]][4:] == [
         f"{joint['uses'][0] + joint['uses_against'][0]:,}"
     ]

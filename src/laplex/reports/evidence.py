@@ -89,8 +89,9 @@ def _labels(rows: pd.DataFrame, pixels: Floats, first: Collection[str]) -> list[
     is_first = rows["word"].isin(list(first)).to_numpy(bool)
     order = np.lexsort((-place, ~is_first, ~rows["holds"].to_numpy(bool)))[: 4 * LABELS]
     chosen = pd.DataFrame({"_text": rows["word"].astype(str).to_numpy()[order]})
-    area = float(WIDTH), float(HEIGHT - BOTTOM)
-    placed = place_labels(chosen, pixels[order], area, radius=RADIUS, obstacles=pixels).head(LABELS)
+    area = float(WIDTH - LEFT - RIGHT), float(HEIGHT - TOP - BOTTOM)
+    inside = pixels - np.array([LEFT, TOP])
+    placed = place_labels(chosen, inside[order], area, radius=RADIUS, obstacles=inside).head(LABELS)
     points = pixels[order[placed.index.to_numpy(np.int64)]]
     anchors = placed["_align"].map({"left": "start", "right": "end", "center": "middle"})
     return [

@@ -39,6 +39,11 @@ class ComparisonTable:
     panels: dict[str, dict[str, Any]] = field(default_factory=dict)  # by word
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """What is compared."""
+        return self.column, self.value, self.against
+
+    @property
     def held(self) -> int:
         """How many words hold, which are the first rows."""
         return int(self.rows["holds"].sum())
@@ -153,9 +158,7 @@ def data_of(one: ComparisonTable) -> dict[str, Any]:
     return labels | {"held": one.held, "word": rows["word"].astype(str).tolist(), "context": context} | made
 
 
-def shown_comparison(
-    tests: Any, one: ComparisonTable, number: int, place: int, first: Collection[str]
-) -> dict[str, Any]:
+def shown_comparison(tests: Any, one: ComparisonTable, number: int, place: int) -> dict[str, Any]:
     """A comparison as the template takes it; `number` counts those of the page, `place` those of its column."""
     total, limit = one.tested, ROWS if one.held else ROWS_THAT_DO_NOT_HOLD
     if one.held:
@@ -170,7 +173,7 @@ def shown_comparison(
         "sides": one.sides,
         "text": text,
         "open": place < OPEN_COMPARISONS,
-        "plot": evidence(one.rows, tests.min_effect, [*first, *one.panels]),
+        "plot": evidence(one.rows, tests.min_effect, one.panels),
         "rows": [_shown_row(row, bool(one.sides)) for row in one.rows.head(limit).to_dict("records")],
         "panels": list(one.panels.values()),
     }

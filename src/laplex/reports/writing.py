@@ -25,6 +25,7 @@ from laplex.reports import choosing, describing
 from laplex.reports.finding import Finding, finding
 from laplex.reports.findings import (
     ColumnFindings,
+    ComparisonTable,
     ask,
     data_of,
     limit_rows,
@@ -68,9 +69,9 @@ class Report:
 
     def _repr_html_(self) -> str:
         # in a frame of an origin of its own, so that the page can neither see nor change the notebook
-        allowed = "allow-scripts allow-downloads"
+        allowed = 'sandbox="allow-scripts allow-downloads" allow="clipboard-write"'
         style = "width: 100%; height: 900px; border: 0"
-        return f'<iframe srcdoc="{escape(self.html)}" sandbox="{allowed}" style="{style}"></iframe>'
+        return f'<iframe srcdoc="{escape(self.html)}" {allowed} style="{style}"></iframe>'
 
     def __repr__(self) -> str:
         return f"Report: {len(self.html) / 1e6:.1f} MB of HTML"
@@ -155,14 +156,9 @@ def _page(shown: dict[str, Any]) -> str:
     parts = {name: (FOLDER / f"report.{name}").read_text("utf-8") for name in ("css", "js")}
     hashes = {name: base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for name, part in parts.items()}
     # "<" could end the element of the data, or begin a comment in it
-    data = json.dumps(shown.pop("data"), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(shown["data"], ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     pages = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(FOLDER))
-    frame = pages.get_template("template.html").render(**shown, hashes=hashes)
-    for name, part in {**parts, "data": data}.items():  # as they are, for the hashes are those of the bytes
-        before, mark, after = frame.partition(f"@@{name}@@")
-        assert mark, f"the template has no place for {name}"
-        frame = before + part + after
-    return frame
+    return pages.get_template("template.html").render(**{**shown, **parts, "data": data, "hashes": hashes})
 
 
 def _check_path(path: str | os.PathLike[str]) -> None:
@@ -203,30 +199,25 @@ class _Writer:
         chosen = highlights(self.tests, tables)
         comparisons = [one for column in self.columns for one in column.comparisons]
         limit_rows(comparisons)
-        first = [found.word for found in chosen.findings]
-        missing = self._panels(chosen.findings, panels, text, progress)
-        numbers = {id(one): number for number, one in enumerate(comparisons)}
+        number = {one.key: place for place, one in enumerate(comparisons)}
+        missing = self._panels(comparisons, chosen.findings, panels, text, progress)
+        first = []
+        for found in chosen.findings:
+            place = number[found.column, found.value, found.against]
+            panel = comparisons[place].panels.get(found.word, {"finding": found, "sides": []})
+            first.append({**panel, "number": place})
         columns = [
             {
                 **vars(column),
                 "comparisons": [
-                    shown_comparison(self.tests, one, numbers[id(one)], place, [*self.wanted, *first])
+                    shown_comparison(self.tests, one, number[one.key], place)
                     for place, one in enumerate(column.comparisons)
                 ],
             }
             for column in self.columns
         ]
-        panel_of = {
-            (one.column, one.value, one.against, word): made for one in comparisons for word, made in one.panels.items()
-        }
-        place = {(one.column, one.value, one.against): number for number, one in enumerate(comparisons)}
-        shown = []
-        for found in chosen.findings:
-            key = (found.column, found.value, found.against)
-            made = panel_of.get((*key, found.word), {"finding": found, "sides": []})
-            shown.append({**made, "number": place[key]})
         return {
-            "highlights": shown,
+            "highlights": first,
             "nothing": [one for one in chosen.nothing if one.column in {*tables, ""}],
             "columns": columns,
             "missing": missing,
@@ -236,23 +227,19 @@ class _Writer:
             "data": list(map(data_of, comparisons)),
         }
 
-    def _panels(self, first: Sequence[Finding], most: int, text: bool, progress: Bar) -> str:
+    def _panels(
+        self, comparisons: list[ComparisonTable], first: Sequence[Finding], most: int, text: bool, progress: Bar
+    ) -> str:
         """Make the panels of words, those of the highlights and those asked for before others; why there are none."""
-        comparisons = [one for column in self.columns for one in column.comparisons]
-        place = {(one.column, one.value, one.against): number for number, one in enumerate(comparisons)}
-        of_highlights = [
-            (number, int(comparisons[number].rows.index[comparisons[number].rows["word"] == found.word][0]))
-            for found in first
-            if found.sides
-            for number in [place[found.column, found.value, found.against]]
-        ]
+        number = {one.key: place for place, one in enumerate(comparisons)}
+        places = [(number[found.column, found.value, found.against], found.word) for found in first if found.sides]
+        of_highlights = [(place, int((comparisons[place].rows["word"] == word).argmax())) for place, word in places]
         others = words_with_panels(comparisons, most, self.wanted)
         rows = list(dict.fromkeys([*of_highlights, *others]))[: max(most, len(of_highlights) if most else 0)]
-        for done, (number, row) in enumerate(rows):
-            one = comparisons[number]
-            record = one.rows.loc[row].to_dict()
+        for done, (place, row) in enumerate(rows):
+            one = comparisons[place]
             question, facts = one.rows.attrs.get("question"), one.rows.attrs.get("facts", {})
-            found = finding(self.tests, one.column, record, question, facts.get("unit"))
+            found = finding(self.tests, one.column, one.rows.loc[row].to_dict(), question, facts.get("unit"))
             try:
                 one.panels[found.word] = word_panel(self.tests, found, text=text)
             except InputError as error:
