@@ -128,7 +128,7 @@ def words_with_panels(
 def word_panel(tests: Any, found: Finding, *, text: bool) -> dict[str, Any]:
     """What the difference of a word is made of, as the template takes it; InputError if the text is not at hand."""
     explanation = found.explain(tests, passages=PASSAGES if text else 0)
-    sides = panel(explanation, tuple(side.name for side in found.sides), tests.excluded())
+    sides = panel(explanation, tuple(side.name for side in found.sides), tests.excluded(), tests.fitted)
     for side in sides:  # the surest; others only where there are few of these
         side["context"] = [row for n, row in enumerate(side["context"]) if row["lower"] > 0 or n < FEWEST_CONTEXT_WORDS]
     scale = max((row["upper"] for side in sides for row in side["context"]), default=1.0) or 1.0

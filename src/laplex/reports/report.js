@@ -47,6 +47,7 @@
     c.sides.forEach((side, s) => say(side, `${count(sizes[s][0])} uses by ${count(sizes[s][1])} units`));
     if (!c.sides.length) say("uses", count(uses(c, i)));
     c.sides.forEach((side, s) => say(`found with, ${side}`, context(c, i)[s]));
+    if (c.sides.length) say("more", `words=["${c.word[i]}"] puts what it is made of into a report`);
     return list;
   }
 
