@@ -42,9 +42,17 @@ def speeches():
     return made
 
 
-def fit_speeches(cache):
-    """A model of the speeches with its text beside it; the speaker has a party."""
-    corpus = lx.read(speeches(), metadata=["party", "year", "speaker"], unit="speaker")
+def fit_speeches(cache, renamed=None):
+    """A model of the speeches with its text beside it; the speaker has a party. Words and values may be renamed."""
+    names = renamed or {}
+    rows = [
+        {
+            name: names.get(value, value) if name != "text" else [names.get(word, word) for word in value]
+            for name, value in row.items()
+        }
+        for row in speeches()
+    ]
+    corpus = lx.read(rows, metadata=["party", "year", "speaker"], unit="speaker")
     tokens = lx.Tokens.of(corpus, min_count=1, cache=cache, quiet=True)
     prior = lx.Ridge(1.0) + lx.Groups("party", 1.0) + lx.Chain("year", 1.0)
     chosen = lx.Model(vary=["party", "year"], prior=prior, dimensions=4, window=2, negatives=3, subsample=0)

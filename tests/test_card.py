@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from reported import fit_speeches
 
 import laplex as lx
+from laplex.inference.table import FindingsTable
 from laplex.runtime.display import CARD_ROWS, card
 from laplex.text.slices import Slices
 
@@ -35,7 +39,7 @@ class Page(HTMLParser):
 
 def shown(thing):
     page = Page(thing._repr_html_())
-    assert page.tags <= {"div", "b", "table", "thead", "tbody", "tr", "th", "td"}
+    assert page.tags <= {"div", "b", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
     assert page.attributes <= {"style"}
     return page.texts
 
@@ -107,13 +111,85 @@ def test_fitted_embeddings_show_how_they_were_fitted():
 
 
 def test_an_explanation_shows_both_sides():
-    context = pd.DataFrame({"word": ["men", SCRIPT, "gold"], "value": ["D", "D", "R"]})
+    numbers = {"contribution": [0.5, 0.2, 0.1], "lower": [0.4, 0.1, 0.0], "upper": [0.6, 0.3, 0.2]}
+    uses = {"uses": [9, 4, 3], "uses_other": [1, 0, 2]}
+    context = pd.DataFrame({"word": ["men", SCRIPT, "gold"], "value": ["D", "D", "R"], **numbers, **uses})
     passages = pd.DataFrame({"value": ["D"], "before": ["in "], "word": ["uniform"], "after": [f", {IMAGE}"]})
-    neighbors = pd.DataFrame({"value": ["D"], "neighbor": ["coat"], "similarity": [0.5]})
+    neighbors = pd.DataFrame({"value": ["D"], "neighbor": [IMAGE], "similarity": [0.5]})
     found = lx.inference.Explanation("uniform", "party", ("D", "R"), 1.0, np.ones(2), context, neighbors, passages)
     texts = shown(found)
     assert texts[0] == "“uniform” by party: D and R"
-    assert texts[-6:] == ["D", f"men, {SCRIPT}", "R", "gold", "D", f"… in uniform, {IMAGE} …"]
+    assert texts[5:9] == ["D", "men", "0.5 (0.4 to 0.6)", "9 / 1"]
+    assert texts[9:11] == ["D", SCRIPT]
+    assert IMAGE in texts[texts.index("D: words towards which its vector lies") :]
+    assert texts[-3:] == ["1 passages", "D", f"… in uniform, {IMAGE} …"]
+
+
+def findings(rows=30, question="contrast"):
+    """A table of findings whose first word is markup."""
+    frame = pd.DataFrame(
+        {
+            **{"word": [SCRIPT, *(f"w{i}" for i in range(1, rows))], "value": "D", "against": "rest"},
+            **{"estimate": np.linspace(2, 0.1, rows), "lower": 0.1, "upper": 3.0, "p": 0.001, "p_adjusted": 0.01},
+            **{"holds": True, "uses": 20, "uses_against": 30, "units": 5, "units_against": 6},
+            **{"context": IMAGE, "context_against": "gold", "permutations": 999},
+        }
+    )
+    frame.attrs |= {"summary": f"{rows} words differ", "question": question}
+    return FindingsTable.of(frame)
+
+
+def test_findings_are_shown_as_a_card_with_all_below():
+    table = findings()
+    page = Page(table._repr_html_())
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert page.texts[0] == "30 words differ"
+    assert page.texts[1:7] == ["word", "difference", "adjusted p", "holds", "found with: D", "found with: the rest"]
+    assert page.texts[7:13] == [SCRIPT, "2.00 (0.10 to 3.00)", "0.01", "yes", IMAGE, "gold"]
+    assert f"Rows {CARD_ROWS + 1} to 30 of 30" in page.texts
+    assert "w29" in page.texts
+    assert "All 16 columns of the first rows" in page.texts
+    assert "found with: earlier" in Page(findings(question="drift")._repr_html_()).texts
+    assert "Rows" not in " ".join(Page(findings(5)._repr_html_()).texts)
+
+
+def test_a_card_of_findings_says_what_is_compared_and_what_was_not_tested():
+    table = findings(3)
+    table["against"] = ["rest", "R", "rest"]
+    table.loc[2, ["estimate", "lower", "upper", "p", "p_adjusted"]] = np.nan
+    table["holds"] = [True, False, False]
+    texts = Page(table._repr_html_()).texts
+    assert {"compared", "D – the rest", "D – R", "found with: one side", "not tested", "no"} <= {*texts}
+    coefficients = FindingsTable.of(table.rename(columns={"value": "term", "against": "level"}))
+    assert "D – R" in Page(coefficients._repr_html_()).texts
+    assert Page(FindingsTable.of(table.head(0))._repr_html_()).texts
+
+
+def test_a_table_of_findings_is_a_frame_like_any_other():
+    table = findings()
+    plain = pd.DataFrame(table)
+    for made in (table.head(3), table[table["holds"]], table.copy(), table.assign(x=1), pd.concat([table, table])):
+        assert type(made) is pd.DataFrame
+    assert table.head(3).attrs == table.attrs
+    again = pickle.loads(pickle.dumps(table))
+    assert (type(again), again.attrs) == (FindingsTable, table.attrs)
+    pd.testing.assert_frame_equal(pd.DataFrame(again), plain)
+    assert pl.from_pandas(table).equals(pl.from_pandas(plain))
+    assert pl.DataFrame(table).shape == plain.shape
+    assert table.to_csv() == plain.to_csv()
+    assert repr(table) == repr(plain)
+
+
+def test_a_fitted_model_shows_its_findings(tmp_path):
+    fitted = fit_speeches(tmp_path, {"R": SCRIPT})
+    texts = shown(fitted)
+    found = fitted.inference(quiet=True).contrast("party")
+    assert isinstance(found, FindingsTable)
+    assert any(text.startswith("“health” differs by party: with “") and f"({SCRIPT})" in text for text in texts)
+    assert any(text.startswith(f"Difference {found.iloc[0]['estimate']:.2f} (90% interval") for text in texts)
+    assert any("words is shown to change along year" in text for text in texts)
+    assert texts[texts.index("Tokens by slice") + 1 :][:3] == ["party", "year", "tokens"]
 
 
 def test_a_large_model_is_shown_at_once(tmp_path):

@@ -10,7 +10,7 @@ from reported import FAMILY, MONEY, fit_speeches, model
 
 from laplex.errors import InputError
 from laplex.inference.findings import COLUMNS
-from laplex.reports.finding import panel
+from laplex.reports.finding import panel, passages_by_side
 from laplex.reports.highlights import highlights
 
 
@@ -63,6 +63,17 @@ def test_a_panel_has_words_and_passages_of_both_sides(fitted, chosen):
     quote = one["passages"][0]
     assert any(word in quote["before"] + quote["after"] for word in FAMILY)
     assert quote["source"].startswith("D, 2")
+
+
+def test_the_source_of_a_passage_has_no_period_beside_its_year(fitted, monkeypatch):
+    explained = fitted.inference(quiet=True).explain("health", "party", passages=1)
+    assert passages_by_side(explained, fitted)["D"][0]["source"].count(", ") == 2  # party, year, speaker
+    tokens = fitted.settings["tokens"] | {"period_lengths": {"year": "2y"}}
+    monkeypatch.setitem(fitted.settings, "tokens", tokens)
+    year = int(explained.passages["year"].iloc[0])
+    assert f"{year}–{year + 1}" in passages_by_side(explained, fitted)["D"][0]["source"]
+    monkeypatch.setitem(fitted.settings, "tokens", tokens | {"periods": {"year": "speaker"}})
+    assert str(year) not in passages_by_side(explained, fitted)["D"][0]["source"]
 
 
 def test_halves_of_a_line_are_named_like_those_of_its_explanation(fitted):

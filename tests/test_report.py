@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 from markupsafe import Markup
-from reported import FAMILY, IMAGE, SCRIPT, fit_speeches, model
+from reported import FAMILY, IMAGE, MONEY, SCRIPT, fit_speeches, model, speeches
 
 import laplex as lx
-from laplex import plots
 from laplex.errors import InputError
 from laplex.reports import choosing, describing
+from laplex.reports.evidence import evidence
 from laplex.reports.finding import passage
-from laplex.reports.findings import FindingSections, sentence
-from laplex.reports.parts import Drawings, inline_svg
+from laplex.reports.findings import ComparisonTable, ask, limit_rows, sentence, shown_comparison, words_with_panels
+from laplex.reports.findings import data_of as data_of_comparison
+from laplex.reports.highlights import highlights
+from laplex.reports.methods import methods
 from laplex.reports.writing import Report, report
 from laplex.text.slices import Slices
 
@@ -44,50 +48,139 @@ def fitted(tmp_path_factory):
     return fit_speeches(tmp_path_factory.mktemp("cache"))
 
 
-def test_a_report_needs_no_script_and_loads_nothing():
-    page = Page(report(model(), words=["tax", SCRIPT, IMAGE], quiet=True).html)
-    assert not {"script", "img", "iframe", "link", "object", "embed", "image"} & set(page.tags)
+@pytest.fixture(scope="module")
+def shown(fitted):
+    """The page of the model."""
+    return report(fitted, quiet=True).html
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory):
+    """The same model of speeches in which a word and a party are markup."""
+    return fit_speeches(tmp_path_factory.mktemp("cache"), {"health": SCRIPT, "R": IMAGE})
+
+
+def data_of(html):
+    """The data of a page, which its script reads."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def test_a_report_loads_nothing_and_runs_only_its_own_script():
+    html = report(model(), words=["tax", SCRIPT, IMAGE], quiet=True).html
+    page = Page(html)
+    assert page.tags.count("script") == 2
+    assert not {"img", "iframe", "link", "object", "embed", "image", "base"} & set(page.tags)
     for name, value in page.attributes:
         assert not name.startswith("on")
-        if name in ("href", "src", "xlink:href"):
+        assert name not in ("src", "style")
+        if name == "href":
             assert value.startswith("#")
-        assert "url(" not in (value or "") or "url(#" in value
+        assert "url(" not in (value or "")
     text = "".join(page.texts)
     assert SCRIPT in text
     assert IMAGE in text
 
 
-def test_the_drawings_of_a_report_share_no_names():
+def test_the_policy_of_a_report_names_its_style_and_its_script():
+    html = report(model(), quiet=True).html
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', html)
+    allowed = dict(part.strip().split(" ", 1) for part in policy.replace("&#39;", "'").split(";"))
+    assert allowed["default-src"] == "'none'"
+    for kind, tag in (("style-src", "style"), ("script-src", "script")):
+        (part,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
+        assert allowed[kind] == f"'sha256-{digest}'"
+
+
+def test_the_data_of_a_report_cannot_end_its_element(scripted):
+    html = report(scripted, quiet=True).html
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert "<" not in text
+    assert SCRIPT in data_of(html)[0]["word"]
+    assert Page(html).tags.count("script") == 2
+    assert "".join(Page(html).texts).count(SCRIPT) > 5  # in findings, tables, plots and passages
+
+
+def test_a_title_is_text_whatever_it_is():
+    title = "{{ js }} @@data@@ </title>" + SCRIPT
+    page = Page(report(model(), title=title, quiet=True).html)
+    assert page.texts.count(title) == 2
+    assert page.tags.count("script") == 2
+
+
+def test_the_parts_of_a_page_share_no_names():
     ids = [value for name, value in Page(report(model(), quiet=True).html).attributes if name == "id"]
     assert len(ids) == len(set(ids))
 
 
-def test_a_report_begins_with_what_was_found(fitted):
-    page = report(fitted, quiet=True).html
-    text = " ".join(Page(page).texts)
+def test_a_report_begins_with_what_was_found(fitted, shown):
+    text = " ".join(Page(shown).texts)
     found = fitted.inference(quiet=True).contrast("party")
     best = found.iloc[0]
     assert best["word"] == "health"
     assert best["holds"]
     assert sentence(found.attrs["summary"]) in text
-    assert text.index("What differs by party") < text.index("Words used alike") < text.index("The text")
-    row = re.search(r"<tr><td>health</td>(.*?)</tr>", page)[1]
+    starts = [text.index(part) for part in ("differs by party: with", "What differs by party", "Words used alike")]
+    assert starts == sorted(starts)
+    row = re.search(
+        r'<tr><td>health</td>(<td class="number">\d.*?)</tr>', shown[shown.index("What differs by party") :]
+    )[1]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
-    assert cells[0] == f"{best['estimate']:.2f}"
-    assert cells[2] == str(Markup.escape(describing.describe_p(best["p"], best["permutations"])))
-    assert cells[4] == "yes"
+    assert cells[:2] == [f"{best['estimate']:.2f}", f"{best['lower']:.2f}–{best['upper']:.2f}"]
+    assert cells[3] == "yes"
     assert cells[-2:] == [best["context"], best["context_against"]]
     assert set(cells[-2].split(", ")) <= set(FAMILY)
 
 
-def test_a_finding_is_explained_by_passages_of_both_sides(fitted):
-    page = report(fitted, column="party", quiet=True).html
+def test_a_finding_has_words_and_passages_of_both_sides(fitted, shown):
     explained = fitted.inference(quiet=True).explain("health", "party", passages=1)
-    assert "“health”: what the difference is made of" in page
+    card = shown[shown.index('<article class="finding">') : shown.index("</article>")]
+    assert card.count("<mark>health</mark>") == 2
     for row in explained.passages.itertuples():
-        assert " ".join(row.before.split()) in page
-        assert row.speaker in page
-    assert page.count("<mark>health</mark>") == 2
+        assert " ".join(row.before.split()) in card
+        assert row.speaker in card
+    words = re.findall(r'<tr><td>(\w+)</td><td class="bar">', card)
+    assert {*words} & {*FAMILY}
+    assert {*words} & {*MONEY}
+
+
+def test_without_passages_no_text_is_in_the_page(fitted, shown):
+    """Neither passages nor anything else that only the text has, such as the names of speakers."""
+    page = report(fitted, text=False, quiet=True).html
+    runs = [" ".join(row["text"][start : start + 3]) for row in speeches() for start in range(0, 27, 3)]
+    assert any(run in shown for run in runs)
+    assert not any(run in page for run in runs)
+    speakers = {row["speaker"] for row in speeches()}
+    assert any(re.search(rf"\b{name}\b", shown) for name in speakers)
+    assert not any(re.search(rf"\b{name}\b", page) for name in speakers)
+    assert "<mark>" not in page
+    assert "no passages of the text" in page
+    assert '<td class="bar">' in page  # context words are there
+
+
+def test_the_page_has_all_tested_words(fitted, shown):
+    tests = fitted.inference(quiet=True)
+    for one, frame in zip(data_of(shown), (tests.contrast("party"), tests.drift("year"))):
+        assert one["word"] == frame["word"].tolist()
+        assert one["held"] == frame["holds"].sum()
+        for name in ("estimate", "lower", "upper", "p", "p_adjusted"):
+            np.testing.assert_allclose(one[name], frame[name], rtol=1e-3)
+        for name in ("uses", "uses_against", "units", "units_against", "permutations"):
+            assert one[name] == frame[name].tolist()
+        assert one["context"].get("0", ["", ""]) == frame.loc[0, ["context", "context_against"]].tolist()
+
+
+def test_a_page_does_not_grow_without_bounds(fitted):
+    tests = fitted.inference(quiet=True)
+    asked = ask(tests, "party")
+    (one,) = asked.comparisons
+    limit_rows(asked.comparisons, 4)
+    assert len(one.rows) == min(one.tested, 15)
+    limit_rows(asked.comparisons * 2, 32)
+    assert len(data_of_comparison(one)["word"]) == min(one.tested, 15)
+    text = shown_comparison(tests, one, 0, 0)["text"]
+    assert f"of {one.tested:,} words hold" in text
+    assert ("the first 15 of them" in text) == (one.tested > 15)
 
 
 def test_where_nothing_holds_the_report_says_so(fitted):
@@ -96,8 +189,19 @@ def test_where_nothing_holds_the_report_says_so(fitted):
     assert not found["holds"].any()
     assert str(Markup.escape(sentence(found.attrs["summary"]))) in page
     assert f"None of {len(found):,} words holds" in page
+    assert f"None of {len(found):,} words is shown to change along year" in page
     assert page.count('<tr class="faint">') == min(len(found), 8)
-    assert "what the difference is made of" not in page
+    assert "<article" not in page
+
+
+def test_panels_are_as_many_as_asked_for(fitted):
+    assert "<article" not in report(fitted, panels=0, words=["health"], quiet=True).html.partition('class="panels"')[2]
+    held = fitted.inference(quiet=True).contrast("party")["holds"].sum()
+    page = report(fitted, panels=1, quiet=True).html
+    assert held > 1
+    assert page.count('<article class="finding" data-word=') == len(highlights(fitted.inference(quiet=True)).findings)
+    page = report(fitted, panels=40, words=["army"], quiet=True).html
+    assert re.search(r'<article class="finding" data-word="army">', page)  # also where it does not hold
 
 
 def test_without_the_text_the_findings_are_there_and_passages_are_not(fitted, tmp_path):
@@ -113,16 +217,59 @@ def test_without_the_text_the_findings_are_there_and_passages_are_not(fitted, tm
 def test_a_joint_test_has_no_sides(fitted):
     tests = fitted.inference(quiet=True)
     joint = tests.contrast("year", against="joint")
-    shown = FindingSections(tests, Drawings()).table("contrast", joint.head(3))
-    assert list(shown.columns) == ["word", "difference", "90% interval", "p", "adjusted", "holds", "uses"]
-    assert int(shown["uses"].iloc[0].replace(",", "")) == joint["uses"].iloc[0] + joint["uses_against"].iloc[0]
+    one = ComparisonTable("year", "any", "others", "Any value against the others", (), joint, len(joint))
+    made = shown_comparison(tests, one, 0, 0)
+    assert [cell["text"] for cell in made["rows"][0]["cells"]][4:] == [
+        f"{joint['uses'][0] + joint['uses_against'][0]:,}"
+    ]
+    assert made["plot"]["y_title"] == "uses"
+    assert words_with_panels([one], 10, joint["word"].tolist()) == []
 
 
-def test_another_unit_is_tested_anew(fitted):
-    page = report(fitted, column="party", unit="documents", quiet=True).html
+def test_dots_and_labels_are_in_the_plot(fitted):
+    found = fitted.inference(quiet=True).contrast("party")
+    drawn = evidence(found, 0.1, ["army"])
+    box = drawn["box"]
+    for path, held in ((drawn["sure"], True), (drawn["doubtful"], False)):
+        dots = [tuple(map(int, dot)) for dot in re.findall(r"M(\d+) (\d+)h0", path)]
+        assert len(dots) == (found["holds"] == held).sum()
+        assert all(box["left"] <= x <= box["right"] and box["top"] <= y <= box["bottom"] for x, y in dots)
+    (x, _), *_ = [tuple(map(int, dot)) for dot in re.findall(r"M(\d+) (\d+)h0", drawn["sure"])]
+    share = found["estimate"][0] / drawn["ends"]["x"][1]
+    assert x == pytest.approx(box["left"] + share * (box["right"] - box["left"]), abs=1)
+    assert "health" in [label["text"] for label in drawn["labels"]]
+    assert evidence(found.head(0), 0.1) is None
+
+
+def test_the_methods_say_what_was_done(fitted):
+    tests = fitted.inference(quiet=True)
+    found = tests.contrast("party")
+    text = methods(fitted, tests, {"party": found})
+    assert f"{int(fitted.counts[0].sum()):,} running words in 480 documents" in text
+    assert "The sampled unit is speaker." in text
+    assert "4 dimensions" in text
+    assert "party (D, R) and year (2000, 2001, 2002)" in text
+    assert "(strength 1)" in text
+    assert "Strengths were set, and not chosen" in text
+    assert f"(24 values of speaker); {found['holds'].sum()} of {len(found)} words do." in text
+    assert "seed 1" in text
+    assert f"laplex {lx.__version__}" in text
+    assert "nan" not in text
+
+
+def test_the_methods_say_how_strengths_were_chosen(fitted, monkeypatch):
+    table = pd.DataFrame()
+    table.attrs["summary"] = "chosen by held-out text: strength of Groups 30"
+    monkeypatch.setattr(type(fitted), "tuning", table)
+    text = methods(fitted, fitted.inference(quiet=True), {})
+    assert "Strengths were chosen by held-out text: strength of Groups 30." in text
+
+
+def test_another_unit_is_tested_anew(fitted, shown):
+    page = report(fitted, column="party", unit="documents", panels=0, quiet=True).html
     assert "480 documents" in page
     assert "documents of one speaker are no independent evidence" in page
-    assert "documents of one speaker" not in report(fitted, column="party", quiet=True).html
+    assert "documents of one speaker" not in shown
 
 
 def test_vectors_without_tests_have_bare_distances_at_the_end():
@@ -139,8 +286,8 @@ def test_vectors_without_tests_have_bare_distances_at_the_end():
     assert str(Markup.escape(near)) in page
 
 
-def test_a_fitted_model_is_described_in_words(fitted):
-    html = report(fitted, quiet=True).html
+def test_a_fitted_model_is_described_in_words(fitted, shown):
+    html = shown
     for said in [*describing.describe_prior(fitted), *describing.describe_fit(fitted)]:
         assert str(Markup.escape(said)) in html
     said = " ".join(describing.describe_prior(fitted))
@@ -174,11 +321,11 @@ def test_every_kind_of_model_has_a_report(keys, columns, tmp_path):
     assert len(made.html) < 5_000_000
 
 
-def test_a_report_is_shown_in_a_frame_that_runs_nothing():
+def test_a_report_is_shown_in_a_frame_apart_from_the_notebook():
     shown = Page(Report(f"<p>{SCRIPT}</p>")._repr_html_())
     assert shown.tags == ["iframe"]
     assert dict(shown.attributes)["srcdoc"] == f"<p>{SCRIPT}</p>"
-    assert "sandbox" in dict(shown.attributes)
+    assert dict(shown.attributes)["sandbox"] == "allow-scripts allow-downloads"
 
 
 @pytest.mark.parametrize(
@@ -220,17 +367,24 @@ def test_numbers_are_lined_up_and_words_are_not():
     assert "<th>D, 2000<small>800 uses</small></th>" in page
 
 
-def test_a_drawing_keeps_its_text_and_nothing_that_runs():
-    frame = pd.DataFrame({"word": [SCRIPT, "tax"], "distance": [1.0, 2.0]})
-    drawn = inline_svg(plots.bars(frame), "one", "two words")
-    root = ElementTree.fromstring(drawn)
-    assert root.get("aria-label") == "two words"
-    assert SCRIPT in "".join(root.itertext())
-    assert not [element for element in root.iter() if element.tag.endswith("script")]
-    names = [element.get("id") for element in root.iter() if element.get("id")]
-    assert all(name.startswith("one-") for name in names)
-    used = set(re.findall(r"url\(#([^)]+)\)", drawn))
-    assert used <= set(names)
+def test_slices_are_chosen_by_the_question():
+    """As many of each value of the compared column, not the largest, which may be all of one value."""
+    keys = tuple((region, str(year)) for region in "ABCDEF" for year in range(2000, 2009))
+    embeddings = model(keys, ("region", "year"))
+    embeddings.counts[0] *= np.arange(1, 55)[:, None]  # the last region is the largest
+    chosen = {
+        column: [keys[i] for i in choosing.slices_to_show(embeddings, column, 8)] for column in ("region", "year", None)
+    }
+    assert [region for region, _ in chosen["region"]] == list("ABCDEF")
+    assert len({year for _, year in chosen["region"]}) == 1
+    assert [year for _, year in chosen["year"]] == ["2000", "2008"] * 4
+    assert {region for region, _ in chosen[None]} == {"F"}
+    assert choosing.slices_to_show(model(), "party", 8) == [0, 1, 2, 3]
+    page = report(embeddings, column="region", words=["war"], quiet=True).html
+    assert all(f"<th>{region}, " in page for region in "ABCDEF")
+    (table,) = describing.slices_tables(embeddings)
+    assert table["heads"] == ["year", *"ABCDEF"]
+    assert sum(cell["tokens"] for row in table["rows"] for cell in row["cells"]) == embeddings.counts[0].sum()
 
 
 def test_first_choices_are_sensible():
@@ -256,6 +410,11 @@ def test_the_first_words_are_those_of_stored_findings(fitted):
 def test_function_words_are_those_that_tables_leave_out(fitted):
     assert choosing.function_words(fitted) == fitted.inference().excluded()
     assert "the" in choosing.function_words(fitted)
+
+
+def test_phrases_are_content_words(fitted):
+    words = pd.Series(["human_rights", "on-line", "people's", "the", "2007", "ab", SCRIPT])
+    assert choosing.is_content_word(fitted, words).tolist() == [True, True, True, False, False, False, False]
 
 
 def test_a_passage_keeps_the_spaces_of_the_text():

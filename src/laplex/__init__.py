@@ -119,6 +119,7 @@ __getattr__, __dir__ = lazy.attributes(
 lazy.provide(
     {
         "Inference": "laplex.inference",
+        "findings_in_card": "laplex.reports.highlights",
         "posterior": "laplex.inference",
         "report": "laplex.reports",
         "update": "laplex.fitting.update",

@@ -270,7 +270,11 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
             facts.append(("training", f"{len(self.history)} epochs{judged}"))
         rows = [[*map(str, row[:-1]), f"{row[-1]:,}"] for row in self.slices.itertuples(index=False)]
         by = f" by {', '.join(self.columns)}" if self.columns else ""
-        return card(f"{type(self).__name__}{by}", facts, [*self.columns, "tokens"], rows if self.columns else ())
+        found = provided("findings_in_card")(self) if self.tests else []
+        sizes = [*self.columns, "tokens"], rows if self.columns else ()
+        if not found:
+            return card(f"{type(self).__name__}{by}", facts, *sizes)
+        return card(f"{type(self).__name__}{by}", facts, folded=[*found, ("Tokens by slice", card("", (), *sizes))])
 
 
 def _check_shapes(name: str, arrays: Sequence[NDArray[Any]], shapes: Sequence[tuple[int, ...]]) -> None:

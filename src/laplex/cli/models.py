@@ -295,13 +295,16 @@ def report(
     ] = None,
     language: Language = None,
     title: Annotated[str | None, Option(help="The title. Default: the name of the model.")] = None,
+    text: Annotated[bool, Option("--text/--no-text", help="Whether to show passages of the text.")] = True,
+    panels: Annotated[int, Option(help="Of how many words to show what their differences are made of.")] = 40,
     quiet: Quiet = False,
 ) -> None:
     """Write a report on a model as one HTML file, which can be sent, opened and printed."""
     fitted = lx.load(model)
     title = title or model.resolve().stem
     chosen = [word for part in words or [] for word in _vocabulary(fitted, language).words_in(part)] or None
-    lx.report(fitted, out, title=title, words=chosen, column=column, unit=unit, language=language, quiet=quiet)
+    options: dict[str, Any] = {"title": title, "words": chosen, "column": column, "unit": unit, "language": language}
+    lx.report(fitted, out, text=text, panels=panels, quiet=quiet, **options)
     show(f"report written to {out}")
 
 

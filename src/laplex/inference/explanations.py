@@ -23,13 +23,14 @@ from laplex.inference.decomposition import Decomposition, Occurrences, decompose
 from laplex.inference.regression import regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile, tokens_for
-from laplex.runtime.display import card
+from laplex.runtime.display import Cell, card
 from laplex.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from laplex.plots import Chart
 
 NEIGHBORS = 20  # on either side
+CARD_CONTEXT_WORDS = 6  # of either side, in a notebook
 CONTEXT_COLUMNS = ["word", "value", "contribution", "lower", "upper", "uses", "uses_other"]
 
 
@@ -77,13 +78,26 @@ class Explanation:
         return plots.explanation(self, top=top, exclude=exclude)
 
     def _repr_html_(self) -> str:
-        rows: list[list[str]] = []
+        table = self.context[(self.context["uses"] > 0) & (self.context["contribution"] > 0)]
+        largest = float(table["contribution"].max()) if len(table) else 1.0
+        rows: list[list[Cell]] = []
+        folded = []
         for value in self.values:
-            words = self.context.loc[self.context["value"] == value, "word"].astype(str).tolist()
-            rows.append([value, ", ".join(words[:8])])
-        shown = [[str(row.value), f"… {row.before}{row.word}{row.after} …"] for row in self.passages.itertuples()]
-        title = f"“{self.word}” by {self.column}: {' and '.join(self.values)}"
-        return card(title, [], [self.column, "around the word, more than elsewhere"], [*rows, *shown])
+            surest = table[table["value"] == value].sort_values("lower", ascending=False, kind="stable")
+            for row in surest.head(CARD_CONTEXT_WORDS).to_dict("records"):
+                size = f"{row['contribution']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
+                here_and_there = f"{row['uses']:,} / {row['uses_other']:,}"
+                rows.append([value, str(row["word"]), (size, row["contribution"] / largest), here_and_there])
+            near = self.neighbors.loc[self.neighbors["value"] == value, "neighbor"].astype(str).head(10)
+            if len(near):
+                folded.append((f"{value}: words towards which its vector lies", card("", [("", ", ".join(near))])))
+        quotes = [(str(row.value), f"… {row.before}{row.word}{row.after} …") for row in self.passages.itertuples()]
+        if quotes:
+            folded.append((f"{len(quotes)} passages", card("", quotes)))
+        heads = [self.column, "found with it", "part of the difference", "here / there"]
+        return card(
+            f"“{self.word}” by {self.column}: {' and '.join(self.values)}", heads=heads, rows=rows, folded=folded
+        )
 
 
 def explain(

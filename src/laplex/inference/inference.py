@@ -27,6 +27,7 @@ from laplex.inference.findings import COLUMNS, Findings, Question, holds
 from laplex.inference.formulas import formula_of
 from laplex.inference.regression import REGRESSION_COLUMNS, regression
 from laplex.inference.scores import ScorePass
+from laplex.inference.table import FindingsTable
 from laplex.inference.testing import adjust_p
 from laplex.inference.units import Options, Units, check_unit, documents_at, gather, tokens_for, warn_of_speakers
 from laplex.lexicons import stop_words
@@ -234,7 +235,7 @@ class Inference(CosineQuestions):
         """
         chosen = None if terms is None else tuple(sorted(as_list(terms)))
         asked = Asked("regress", formula_of(formula), chosen, at=_pairs(at))
-        return self._answer(asked, words).rename(columns={"value": "term", "against": "level"})
+        return FindingsTable.of(self._answer(asked, words).rename(columns={"value": "term", "against": "level"}))
 
     @explain_keywords
     def explain(
@@ -357,7 +358,8 @@ class Inference(CosineQuestions):
     def _by_word(self, table: pd.DataFrame, words: str | Sequence[str]) -> pd.DataFrame:
         """The rows in the order of the words that were asked for."""
         order = {name: number for number, name in enumerate(self._names(words))}
-        return table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
+        by_word = table.iloc[np.argsort(table["word"].map(order), kind="stable")].reset_index(drop=True)
+        return FindingsTable.of(by_word) if "holds" in by_word else by_word
 
     def _answer(self, asked: Asked, words: Words) -> pd.DataFrame:
         check_unit(self.unit, asked.column)
@@ -379,7 +381,7 @@ class Inference(CosineQuestions):
         table.attrs["question"] = asked.question
         table.attrs["facts"] = found.facts | {"untested": untested}  # the units, and what a word needs to be tested
         say(table.attrs["summary"], quiet=self.quiet)
-        return table
+        return FindingsTable.of(table)
 
     def _with_untested(self, asked: Asked, found: Findings, words: Sequence[str]) -> Findings:
         """Kept findings with rows for words that had too little text to be tested; their counts need the text."""

@@ -1,8 +1,9 @@
-"""A report on a fitted model: one HTML file that loads nothing and runs nothing.
+"""A report on a fitted model: one HTML file that loads nothing, with search, tables and panels by a script of its own.
 
-`writing` has `report` and its sections, for the page `template.html`; `findings` has those about findings, and `parts`
-what all are made of. `highlights` chooses the findings that a reader should see first, for the explorer as well.
-`describing` puts a model into words. `choosing` says which words, columns and thresholds to begin with.
+`writing` has `report`, for the page `template.html` with its style and its script; `findings` has the tables and panels
+of comparisons, `evidence` their plots, and `methods` a paragraph to paste. `highlights` chooses the findings to see
+first, and `finding` puts one into words, for the explorer and notebooks as well. `describing` puts a model into words.
+`choosing` says which words, columns, slices and thresholds to begin with.
 """
 
 from typing import TYPE_CHECKING

@@ -18,6 +18,7 @@ MIN_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)  
 MIN_COUNT_OF_DISTANCES = 10  # where the threshold is lower; bare distances of rarer words are mostly noise
 WORDS_ABOVE_THRESHOLD = 1_000  # about as many are left by the default threshold
 FREQUENT_WORDS = 1_000  # among which the first words are chosen
+JOINTS = r"(?<=\w)[-_'’ ](?=\w)"  # within a word or a phrase
 MAX_FREQUENCY_RATIO = 2.0  # between the two sides, of a first word
 
 
@@ -35,7 +36,7 @@ def function_words(fitted: Embeddings, language: str | None = None) -> frozenset
 def is_content_word(fitted: Embeddings, words: pd.Series, language: str | None = None) -> pd.Series:
     """Which words are neither function words nor numbers nor shorter than three letters."""
     texts = words.astype(str)
-    letters = texts.map(lambda word: split_tag(word)[0]).astype(str)
+    letters = texts.map(lambda word: split_tag(word)[0]).astype(str).str.replace(JOINTS, "", regex=True)
     return (
         (letters.str.len() > 2)
         & letters.map(str.isalpha).astype(bool)
@@ -74,7 +75,7 @@ def min_count(fitted: Embeddings, column: str, language: str | None = None) -> i
 
 
 def first_slice(fitted: Embeddings, without: Sequence[str] = ()) -> dict[str, str]:
-    """A slice to begin with: the latest, or the first, that has enough text at all values of the columns `without`."""
+    """A slice to begin with: the latest, and of these the largest, with enough text at all values of `without`."""
     columns = [name for name in fitted.columns if name not in without]
     if not columns:
         return {}
@@ -84,9 +85,46 @@ def first_slice(fitted: Embeddings, without: Sequence[str] = ()) -> dict[str, st
     if large.empty:
         best = full.loc[full["sum"].idxmax()]
     else:
-        ranks = pd.DataFrame({name: large[name].map(fitted.values(name).index) for name in columns})
-        best = large.loc[ranks.sort_values(columns, ascending=[not fitted.ordered(name) for name in columns]).index[0]]
+        ranks = [large[name].map(fitted.values(name).index) for name in columns if fitted.ordered(name)]
+        best = large.iloc[np.lexsort([large["sum"], *reversed(ranks)])[-1]]
     return {name: str(best[name]) for name in columns}
+
+
+def slices_to_show(fitted: Embeddings, column: str | None, most: int) -> list[int]:
+    """Slices to stand side by side: as many at each value of the compared column, at the same values of the others.
+
+    Of more values than there is room for, those with most text are shown, or of an ordered column some at equal steps.
+    """
+    frame = fitted.slices.reset_index(drop=True)
+    if len(frame) <= most:
+        return list(range(len(frame)))
+    if column is None or column not in fitted.columns:
+        return sorted(frame.nlargest(most, "tokens", keep="first").index.tolist())
+    others = [name for name in fitted.columns if name != column]
+    cell = pd.Series(list(frame[others].itertuples(index=False, name=None)), index=frame.index)
+    sizes = frame.groupby(column)["tokens"].sum().reindex(fitted.values(column)).dropna()
+    room = max(2, most // cell.nunique()) if fitted.ordered(column) else most
+    values = _some(sizes, min(room, most), line=fitted.ordered(column))
+    frame = frame[frame[column].isin(values)]
+    cells = frame.groupby(cell, sort=False)["tokens"].agg(["size", "sum"])
+    cells = cells.sort_values(["size", "sum"], ascending=False, kind="stable")
+    shared, room = cells[cells["size"] == cells["size"].max()]["sum"], most // len(values)
+    if len(others) == 1 and fitted.ordered(others[0]):
+        shared = shared.loc[sorted(shared.index, key=lambda key: fitted.values(others[0]).index(key[0]))]
+        shared = shared.loc[_some(shared, room, line=True)]
+    rank = {key: number for number, key in enumerate(dict.fromkeys([*shared.index, *cells.index]))}
+    first = frame.assign(rank=cell.map(rank)).sort_values("rank").groupby(column, sort=False).head(room)
+    return sorted(first.index.tolist())
+
+
+def _some(sizes: pd.Series, most: int, line: bool) -> list[Any]:
+    """Of the labels of sizes, as many as there is room for: at equal steps of a line, else the largest."""
+    if len(sizes) <= most:
+        return list(sizes.index)
+    if not line:
+        return list(sizes.nlargest(most, keep="first").index)
+    steps = np.linspace(0, len(sizes) - 1, most).round().astype(int) if most > 1 else [len(sizes) - 1]
+    return [sizes.index[step] for step in steps]
 
 
 def stored_findings(fitted: Embeddings, language: str | None = None) -> dict[str, pd.DataFrame]:

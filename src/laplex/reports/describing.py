@@ -22,6 +22,7 @@ from laplex.plots.frames import name_of_side
 
 SMALL_SLICE_TOKENS = 20_000  # the vectors of smaller slices depend mostly on the prior
 NO_BREAK = "\xa0"  # a space at which no line ends
+MAX_TABLE_COLUMNS, MAX_TABLE_ROWS = 8, 60  # of a table of slices
 SLICES_TEXT = "Running words in each slice. The more text a slice has, the more certain are its vectors."
 
 
@@ -106,6 +107,36 @@ def corpus_title(fitted: Embeddings, otherwise: str) -> str:
     name = next((part for part in reversed(re.split(r"[/\\]", sources[0])) if part and "*" not in part), "")
     name = re.sub(r"(\.[A-Za-z]\w{0,7})+$", "", name) or otherwise
     return name[:1].upper() + name[1:] if " " in name else name
+
+
+def slices_tables(fitted: Embeddings) -> list[dict[str, Any]]:
+    """The running words of each slice as a table by two columns; of more columns, a table for each.
+
+    A table has "heads" and "rows", each row a "name" and "cells" with "tokens" and their share of the largest.
+    """
+    if not fitted.columns:
+        return []
+    names = sorted(fitted.columns, key=lambda name: (not fitted.ordered(name), -len(fitted.values(name))))
+    if len(names) == 2 and len(fitted.values(names[1])) <= MAX_TABLE_COLUMNS:
+        tables = [(names[0], fitted.slices.pivot_table(index=names[0], columns=names[1], values="tokens", sort=False))]
+        tables[0] = (names[0], tables[0][1].reindex(columns=fitted.values(names[1])))
+    else:
+        tables = [(name, fitted.slices.groupby(name, sort=False)[["tokens"]].sum()) for name in names]
+    made = []
+    for name, table in tables:
+        table = table.reindex(fitted.values(name)).fillna(0).astype(int)
+        most = max(int(table.to_numpy().max()), 1)
+        is_crossed = len(tables) == 1 and len(names) == 2
+        heads = [value_name(fitted, names[1], str(value)) for value in table.columns] if is_crossed else ["tokens"]
+        rows = [
+            {
+                "name": value_name(fitted, name, str(value)),
+                "cells": [{"tokens": int(n), "share": round(100 * int(n) / most, 1)} for n in numbers],
+            }
+            for value, numbers in zip(table.index, table.to_numpy())
+        ]
+        made.append({"heads": [name, *heads], "rows": rows[:MAX_TABLE_ROWS], "left_out": len(rows[MAX_TABLE_ROWS:])})
+    return made
 
 
 def describe_size(fitted: Embeddings) -> str:

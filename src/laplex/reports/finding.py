@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from laplex.embeddings import Embeddings
 from laplex.errors import InputError
-from laplex.fitting.provenance import value_name
+from laplex.fitting.provenance import part_of, value_name
 from laplex.inference.comparisons import halves_of_line
 from laplex.plots.frames import name_of_side
 from laplex.reports import describing
@@ -185,13 +186,16 @@ def _against_name(fitted: Any, column: str, against: str) -> str:
     return name_of_side(value_name(fitted, column, against))
 
 
-def panel(explanation: Any, sides: tuple[str, ...], exclude: Any = ()) -> list[dict[str, Any]]:
+def panel(
+    explanation: Any, sides: tuple[str, ...], exclude: Any = (), fitted: Embeddings | None = None
+) -> list[dict[str, Any]]:
     """What a difference is made of, for a page: for each side its words and passages.
 
     Args:
         explanation: The Explanation of the word, as `Finding.explain` gives it.
         sides: The names of the sides, in its order.
         exclude: Context words that are left out, such as function words.
+        fitted: The model, which knows how the values of passages are shown.
 
     Returns:
         For each side a dict of "name"; "context", the words found around the word more than on the other side, the
@@ -199,8 +203,9 @@ def panel(explanation: Any, sides: tuple[str, ...], exclude: Any = ()) -> list[d
         words towards which the word moves, each with "word" and "similarity"; and "passages", each with "before",
         "word", "after" and "source".
     """
-    shown = explanation.context[~explanation.context["word"].isin(list(exclude))]
-    passages = passages_by_side(explanation)
+    table = explanation.context
+    shown = table[~table["word"].isin([*exclude, explanation.word]) & (table["uses"] > 0)]
+    passages = passages_by_side(explanation, fitted)
     made = []
     for value, name in zip(explanation.values, sides):
         context = shown[shown["value"] == value].sort_values(["lower", "contribution"], ascending=False)
@@ -217,13 +222,19 @@ def panel(explanation: Any, sides: tuple[str, ...], exclude: Any = ()) -> list[d
     return made
 
 
-def passages_by_side(explanation: Any) -> dict[str, list[dict[str, str]]]:
-    """The passages of an explanation, by the name of the side, each with its source."""
+def passages_by_side(explanation: Any, fitted: Embeddings | None = None) -> dict[str, list[dict[str, str]]]:
+    """The passages of an explanation, by the name of the side, each with its source.
+
+    With the model, a period is shown with the years in it, or left out where the date is there as well.
+    """
     known = ("value", "before", "word", "after", "document")
     columns = [name for name in explanation.passages.columns if name not in known]
+    periods = part_of(part_of(fitted.settings, "tokens"), "periods") if fitted is not None else {}
+    columns = [name for name in columns if periods.get(name) not in columns][:MAX_METADATA]
     sides: dict[str, list[dict[str, str]]] = {}
     for row in explanation.passages.to_dict("records"):
-        sides.setdefault(name_of_side(str(row["value"])), []).append(passage(row, columns[:MAX_METADATA]))
+        shown = row if fitted is None else row | {name: value_name(fitted, name, str(row[name])) for name in columns}
+        sides.setdefault(name_of_side(str(row["value"])), []).append(passage(shown, columns))
     return sides
 
 

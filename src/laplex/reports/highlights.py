@@ -15,6 +15,7 @@ import pandas as pd
 
 from laplex.reports import choosing
 from laplex.reports.finding import Finding, finding
+from laplex.runtime.display import card
 
 MOST = 5  # findings that are shown first
 NEAREST = 3  # words that come nearest where nothing holds
@@ -65,6 +66,15 @@ def highlights(tests: Any, tables: Mapping[str, pd.DataFrame] | None = None, *, 
     if not columns:
         nothing.append(Nothing("", ("The vectors do not vary by any column, so there is nothing to compare.",)))
     return Highlights(tuple(_chosen(tests, tables, most)), tuple(one for one in nothing if one is not None))
+
+
+def findings_in_card(fitted: Any) -> list[tuple[str, str]]:
+    """The highlights of a model for its card in a notebook: each as a sentence, and what unfolds below it."""
+    found = highlights(choosing.inference(fitted, choosing.first_language(fitted)))
+    parts = [
+        (one.sentence, card("", [("", text) for text in (one.evidence, one.sizes) if text])) for one in found.findings
+    ]
+    return parts + [(one.sentences[0], card("", [("", text) for text in one.sentences[1:]])) for one in found.nothing]
 
 
 def _chosen(tests: Any, tables: Mapping[str, pd.DataFrame], most: int) -> list[Finding]:

@@ -1,11 +1,15 @@
 """The report on a fitted model: findings first, then words, then the model and all settings, as one HTML page.
 
-The page has no scripts and loads nothing. All text is escaped by the template; charts are SVG, of which only the
-elements that draw are kept.
+The page loads nothing: its policy allows the style and the script that are written here and nothing else. The template
+escapes all text, and the script, which sorts, searches and unfolds, puts words into the page as text only. Without
+scripts the page is complete but for the table of all words.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import platform
 import time
@@ -15,25 +19,32 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from laplex import plots
 from laplex.embeddings import Embeddings
-from laplex.errors import InputError, explain_keywords
+from laplex.errors import InputError, check_int, explain_keywords
 from laplex.reports import choosing, describing
-from laplex.reports.findings import FindingSections
-from laplex.reports.parts import LINE_BREAK, Drawings, section
+from laplex.reports.finding import Finding, finding
+from laplex.reports.findings import (
+    ColumnFindings,
+    ComparisonTable,
+    ask,
+    data_of,
+    limit_rows,
+    shown_comparison,
+    word_panel,
+    words_with_panels,
+)
+from laplex.reports.highlights import highlights
+from laplex.reports.methods import methods
 from laplex.runtime import atomic
-from laplex.runtime.display import bar, silence
+from laplex.runtime.display import Bar, bar, silence
 
+PANELS = 40
 WORDS_IN_DETAIL = 5
 BARE_WORDS = 10
 NEIGHBORS = 8
 MAX_SLICES = 8  # whose neighbors stand side by side
-PACKAGES = ("laplex", "numpy", "scipy", "pandas", "numba", "altair")
-TEMPLATE = Path(__file__).with_name("template.html")
-
-Sections = Iterator[dict[str, Any]]
+PACKAGES = ("laplex", "numpy", "scipy", "pandas", "numba")
+FOLDER = Path(__file__).parent
 
 
 class Report:
@@ -57,8 +68,10 @@ class Report:
             file.write(self.html.encode())
 
     def _repr_html_(self) -> str:
-        # in a frame, so that the styles of the page and of the notebook do not mix
-        return f'<iframe srcdoc="{escape(self.html)}" sandbox style="width: 100%; height: 900px; border: 0"></iframe>'
+        # in a frame of an origin of its own, so that the page can neither see nor change the notebook
+        allowed = 'sandbox="allow-scripts allow-downloads" allow="clipboard-write"'
+        style = "width: 100%; height: 900px; border: 0"
+        return f'<iframe srcdoc="{escape(self.html)}" {allowed} style="{style}"></iframe>'
 
     def __repr__(self) -> str:
         return f"Report: {len(self.html) / 1e6:.1f} MB of HTML"
@@ -74,21 +87,27 @@ def report(
     column: str | None = None,
     unit: str | None = None,
     language: str | None = None,
+    text: bool = True,
+    panels: int = PANELS,
     quiet: bool = False,
 ) -> Report:
     """Make a report on a fitted model: one HTML page of findings, with what they are made of, words, and settings.
 
-    Findings about the columns that vectors vary by are kept with a model; where they are not, or if `unit` is another
-    one, the text is read again, which may take minutes.
+    The page needs no network. It has all tested words, with search, and as a CSV file; a click on a word shows what its
+    difference is made of. Findings about the columns that vectors vary by are kept with a model; where they are not,
+    or if `unit` is another one, the text is read again, which may take minutes.
 
     Args:
         fitted: A fitted or loaded model.
         path: The file to write, which ends in .html. By default none is written.
         title: The heading of the page.
-        words: Words whose neighbors are shown. By default the first of the findings.
+        words: Words whose neighbors are shown, and what their differences are made of. By default the first findings.
         column: The column whose values are compared. By default each column that vectors vary by.
         unit: The column that says who was sampled, such as the speaker. By default that of the text.
         language: The language, if there are several. By default the first.
+        text: Whether passages of the text are shown. False for a text that may not be passed on.
+        panels: Of how many words that hold, in all comparisons together, the page has context words with intervals and
+            passages; each takes about half a second. Of all other words it has the numbers.
         quiet: Whether to show no progress.
 
     Returns:
@@ -98,10 +117,9 @@ def report(
 
         lx.report(fitted, "speeches.html", words=["health", "tax"], unit="speaker")
     """
-    from jinja2 import Environment
-
     if path is not None:
         _check_path(path)
+    panels = check_int("panels", panels, 0)
     if language is None:
         language = choosing.first_language(fitted)
     if column is not None:
@@ -109,26 +127,38 @@ def report(
     if words is not None:
         words = choosing.check_words(fitted, [words] if isinstance(words, str) else words, language)
     with bar("writing the report", quiet=quiet) as progress, silence():
-        writer = _Sections(fitted, words, column, unit, language)
-        sections: list[dict[str, Any]] = []
-        steps = [writer.findings, writer.neighbors, writer.text, writer.model, writer.bare_distances]
-        for number, step in enumerate(steps):
-            sections += step()
-            progress.update((number + 1) / len(steps))
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(TEMPLATE.read_text("utf-8"))
-    result = Report(
-        page.render(
-            title=title,
-            lead=describing.describe_size(fitted),
-            sections=[made | {"number": number} for number, made in enumerate(sections, 1)],
-            settings=describing.settings_table(fitted),
-            versions={**{name: version(name) for name in PACKAGES}, "Python": platform.python_version()},
-            written=time.strftime("%Y-%m-%d"),
-        )
-    )
+        writer = _Writer(fitted, words, column, unit, language)
+        found = writer.findings(panels, text, progress)
+        shown = {
+            **found,
+            "title": title,
+            "lead": describing.describe_size(fitted),
+            "neighbors": list(writer.neighbors()),
+            "slices": describing.slices_tables(fitted),
+            "small": describing.describe_small_slices(fitted) or "",
+            "prior": describing.describe_prior(fitted),
+            "fit": describing.describe_fit(fitted),
+            "bare": list(writer.bare_distances()),
+            "settings": describing.settings_table(fitted),
+            "versions": {**{name: version(name) for name in PACKAGES}, "Python": platform.python_version()},
+            "written": time.strftime("%Y-%m-%d"),
+        }
+    result = Report(_page(shown))
     if path is not None:
         result.save(path)
     return result
+
+
+def _page(shown: dict[str, Any]) -> str:
+    """The page with its style, its script and its data, and a policy that allows these alone."""
+    from jinja2 import Environment, FileSystemLoader
+
+    parts = {name: (FOLDER / f"report.{name}").read_text("utf-8") for name in ("css", "js")}
+    hashes = {name: base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for name, part in parts.items()}
+    # "<" could end the element of the data, or begin a comment in it
+    data = json.dumps(shown["data"], ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    pages = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(FOLDER))
+    return pages.get_template("template.html").render(**{**shown, **parts, "data": data, "hashes": hashes})
 
 
 def _check_path(path: str | os.PathLike[str]) -> None:
@@ -141,8 +171,8 @@ def _check_path(path: str | os.PathLike[str]) -> None:
         raise InputError(f'a report is an HTML page: "{name}" has to end in .html')
 
 
-class _Sections:
-    """Makes the sections of a report, each from a question to the model."""
+class _Writer:
+    """Asks a model for what a report shows."""
 
     def __init__(
         self,
@@ -154,73 +184,98 @@ class _Sections:
     ) -> None:
         self.fitted, self.language = fitted, language
         found = choosing.stored_findings(fitted, language)  # columns where something holds come first
-        self.columns = [column] if column else list(dict.fromkeys([*found, *choosing.compared_columns(fitted)]))
-        self.drawings = Drawings()
+        self.names = [column] if column else list(dict.fromkeys([*found, *choosing.compared_columns(fitted)]))
         options = {} if unit is None else {"unit": unit}
-        self.tests = FindingSections(choosing.inference(fitted, language, **options), self.drawings)
-        first = self.columns[0] if column else None
-        self.words = list(words or choosing.first_words(fitted, first, WORDS_IN_DETAIL, language))
+        self.tests = choosing.inference(fitted, language, **options)
+        self.wanted = list(words or ())
+        self.words = self.wanted or choosing.first_words(fitted, column, WORDS_IN_DETAIL, language)
+        self.columns: list[ColumnFindings] = []
 
-    def findings(self) -> Sections:
-        if not self.columns:
-            yield section("Findings", "The vectors do not vary by anything, so there is nothing to compare.")
-        for column in self.columns:
-            yield from self.tests.of_column(column)
+    def findings(self, panels: int, text: bool, progress: Bar) -> dict[str, Any]:
+        """What the template takes of findings: the highlights, the columns, the methods and the data of all words."""
+        self.columns = [ask(self.tests, name) for name in self.names]
+        progress.update(0.1)
+        tables = {one.name: one.frame for one in self.columns if one.frame is not None}
+        chosen = highlights(self.tests, tables)
+        comparisons = [one for column in self.columns for one in column.comparisons]
+        limit_rows(comparisons)
+        number = {one.key: place for place, one in enumerate(comparisons)}
+        missing = self._panels(comparisons, chosen.findings, panels, text, progress)
+        first = []
+        for found in chosen.findings:
+            place = number[found.column, found.value, found.against]
+            panel = comparisons[place].panels.get(found.word, {"finding": found, "sides": []})
+            first.append({**panel, "number": place})
+        columns = [
+            {
+                **vars(column),
+                "comparisons": [
+                    shown_comparison(self.tests, one, number[one.key], place)
+                    for place, one in enumerate(column.comparisons)
+                ],
+            }
+            for column in self.columns
+        ]
+        return {
+            "highlights": first,
+            "nothing": [one for one in chosen.nothing if one.column in {*tables, ""}],
+            "columns": columns,
+            "missing": missing,
+            "text": text,
+            "methods": methods(self.fitted, self.tests, tables),
+            "total": sum(len(one.rows) for one in comparisons),
+            "data": list(map(data_of, comparisons)),
+        }
 
-    def neighbors(self) -> Sections:
+    def _panels(
+        self, comparisons: list[ComparisonTable], first: Sequence[Finding], most: int, text: bool, progress: Bar
+    ) -> str:
+        """Make the panels of words, those of the highlights and those asked for before others; why there are none."""
+        number = {one.key: place for place, one in enumerate(comparisons)}
+        places = [(number[found.column, found.value, found.against], found.word) for found in first if found.sides]
+        of_highlights = [(place, int((comparisons[place].rows["word"] == word).argmax())) for place, word in places]
+        others = words_with_panels(comparisons, most, self.wanted)
+        rows = list(dict.fromkeys([*of_highlights, *others]))[: max(most, len(of_highlights) if most else 0)]
+        for done, (place, row) in enumerate(rows):
+            one = comparisons[place]
+            question, facts = one.rows.attrs.get("question"), one.rows.attrs.get("facts", {})
+            found = finding(self.tests, one.column, one.rows.loc[row].to_dict(), question, facts.get("unit"))
+            try:
+                one.panels[found.word] = word_panel(self.tests, found, text=text)
+            except InputError as error:
+                if not done:  # the text is not at hand
+                    return f"Not shown: {error}."
+            progress.update(0.1 + 0.8 * (done + 1) / len(rows))
+        return ""
+
+    def neighbors(self) -> Iterator[dict[str, Any]]:
+        """For each word its neighbors at some slices, as many of each value that is compared."""
         fitted, index = self.fitted, self.fitted.language(self.language)
         asked, options = choosing.bare(fitted, "neighbors", self.language)
-        slices = fitted.slices.nlargest(MAX_SLICES, "tokens", keep="first").index.sort_values().tolist()
+        slices = choosing.slices_to_show(fitted, self.names[0] if self.names else None, MAX_SLICES)
         names = describing.slice_names(fitted)
-        text = (
-            "The words that are used most like it, the most similar first. This describes the vectors; it is no test."
-        )
-        text += f" The {MAX_SLICES} largest slices." if len(slices) < len(names) else ""
-        for number, word in enumerate(self.words):
-            columns = {}
+        for word in self.words:
+            columns = []
             for slice in slices:
                 where = dict(zip(fitted.columns, fitted.rows.slices.keys[slice]))
                 uses = int(fitted.counts[index][slice, fitted.id(word, index)])
-                frame = (
-                    asked.neighbors(word, NEIGHBORS, at=where, **options) if uses else pd.DataFrame({"neighbor": []})
-                )
-                head = f"{names[slice]}{LINE_BREAK}{uses:,} uses"
-                columns[head] = pd.Series(frame["neighbor"].tolist(), dtype=object)
-            if number == 0:
-                yield section("Words used alike", text)
-            yield section(f"“{word}”", level=3, table=pd.DataFrame(columns).fillna(""))
+                near = asked.neighbors(word, NEIGHBORS, at=where, **options)["neighbor"].tolist() if uses else []
+                name = names[slice] if fitted.columns or self.language is None else f"in {self.language}"
+                columns.append({"name": name, "uses": uses, "words": near})
+            for other in fitted.languages:
+                if other != self.language and self.language is not None and len(slices) == 1:
+                    near = fitted.neighbors(word, NEIGHBORS, language=self.language, to_language=other, test=False)
+                    columns.append({"name": f"in {other}", "uses": None, "words": near["neighbor"].tolist()})
+            yield {"word": word, "columns": columns, "all": len(slices) == len(names)}
 
-    def text(self) -> Sections:
-        if len(self.fitted.slices) > 1:
-            chart = self.drawings.draw(describing.slices_chart(self.fitted), "Running words by slice")
-            warning = describing.describe_small_slices(self.fitted) or ""
-            yield section("The text", describing.SLICES_TEXT, warning=warning, chart=chart)
-
-    def model(self) -> Sections:
-        prior = "What the model assumes before it reads the text."
-        yield section("The prior", prior, points=describing.describe_prior(self.fitted))
-        history = self.fitted.history
-        chart = self.drawings.draw(plots.history(history), "Log likelihood by epoch") if len(history) else None
-        yield section("The fit", points=describing.describe_fit(self.fitted), chart=chart)
-
-    def bare_distances(self) -> Sections:
+    def bare_distances(self) -> Iterator[dict[str, Any]]:
         """The distances between vectors of columns about which there are no findings."""
-        tests = choosing.inference(self.fitted, self.language)
-        text = (
-            "These columns could not be tested, so only the distances between the fitted vectors are shown. They grow "
-            "with frequency and with noise, and say nothing about another sample of text."
-        )
-        tables = []
-        for column in self.tests.untested:
+        for column in self.columns:
+            if column.frame is not None:
+                continue
             try:
-                frame = getattr(tests, tests.question(column))(column, test=False)
+                frame = getattr(self.tests, self.tests.question(column.name))(column.name, test=False)
             except InputError:
                 continue
             frame = frame[choosing.is_content_word(self.fitted, frame["word"], self.language)].head(BARE_WORDS)
-            rows = frame.assign(
-                distance=frame["distance"].map("{:.3f}".format), cosine=frame["cosine"].map("{:.3f}".format)
-            )
-            tables.append(section(f"By {column}", level=3, table=rows))
-        if tables:
-            yield section("Bare distances between vectors", text)
-            yield from tables
+            yield {"column": column.name, "rows": frame.to_dict("records")}

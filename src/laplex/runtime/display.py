@@ -27,6 +27,9 @@ _CELL = f"{_BORDER}; padding: 0.2em 1.2em 0.2em 0; text-align: left; vertical-al
 _CELL_STYLES = {"td": _CELL, "th": f"{_CELL}; font-weight: 600; white-space: nowrap"}
 _TABLE = "border-collapse: collapse; border: 0; margin: 0.5em 0 0; font-size: 0.93em; color: inherit"
 Report = Callable[[str, float | None, str], None]  # of a label, the share that is done, and a detail in words
+_BAR = "height: 4px; background-color: #56b4e9"
+_FOLDED = "margin: 0.3em 0"
+Cell = str | tuple[str, float]  # a text, or a text above a bar
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
@@ -136,23 +139,40 @@ def reported(report: Report) -> Iterator[None]:
 
 
 def card(
-    title: str, facts: Iterable[tuple[str, str]], heads: Sequence[str] = (), rows: Sequence[Sequence[str]] = ()
+    title: str,
+    facts: Iterable[tuple[str, str]] = (),
+    heads: Sequence[str] = (),
+    rows: Sequence[Sequence[Cell]] = (),
+    folded: Iterable[tuple[str, str]] = (),
 ) -> str:
-    """HTML of a title, facts by name and the first rows of a table, in the notebook's colors, all text escaped."""
+    """HTML of a title, facts by name and the first rows of a table, in the notebook's colors, all text escaped.
+
+    A cell of the table is a text, or a text and a share from 0 to 1, which is drawn as a bar. `folded` are texts to
+    click and the HTML that unfolds below each, made by this function. There are no scripts, which notebooks do not run
+    before they are trusted.
+    """
     fact_rows = "".join(_row([name, text], "th" if name else "td") for name, text in facts)
-    parts = [f"<b>{_text(title)}</b>", f'<table style="{_TABLE}">{fact_rows}</table>' if fact_rows else ""]
+    parts = [f"<b>{_text(title)}</b>"] if title else []
+    parts.append(f'<table style="{_TABLE}">{fact_rows}</table>' if fact_rows else "")
     if rows:
         body = "".join(_row(row) for row in rows[:CARD_ROWS])
-        parts.append(f'<table style="{_TABLE}"><thead>{_row(heads, "th", "th")}</thead><tbody>{body}</tbody></table>')
+        head = f"<thead>{_row(heads, 'th', 'th')}</thead>" if heads else ""
+        parts.append(f'<table style="{_TABLE}">{head}<tbody>{body}</tbody></table>')
     if len(rows) > CARD_ROWS:
         parts.append(f'<div style="opacity: 0.7">… and {len(rows) - CARD_ROWS:,} more</div>')
+    parts += [f'<details style="{_FOLDED}"><summary>{_text(text)}</summary>{html}</details>' for text, html in folded]
     return f'<div style="color: inherit">{"".join(parts)}</div>'
 
 
-def _row(cells: Sequence[str], first_tag: str = "td", other_tag: str = "td") -> str:
+def _row(cells: Sequence[Cell], first_tag: str = "td", other_tag: str = "td") -> str:
     tags = [first_tag, *[other_tag] * (len(cells) - 1)]
-    html = [f'<{tag} style="{_CELL_STYLES[tag]}">{_text(cell)}</{tag}>' for tag, cell in zip(tags, cells)]
-    return f'<tr style="background: none">{"".join(html)}</tr>'
+    return f'<tr style="background: none">{"".join(map(_cell, tags, cells))}</tr>'
+
+
+def _cell(tag: str, cell: Cell) -> str:
+    text, share = (cell, 0.0) if isinstance(cell, str) else cell
+    bar = f'<div style="{_BAR}; width: {100 * min(max(share, 0.0), 1.0):.0f}%"></div>' if share > 0 else ""
+    return f'<{tag} style="{_CELL_STYLES[tag]}">{_text(text)}{bar}</{tag}>'
 
 
 def _text(text: str) -> str:
