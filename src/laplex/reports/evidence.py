@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from laplex.plots.chart import place_labels, round_counts
+from laplex.plots.chart import round_counts
+from laplex.plots.labels import place_labels
 from laplex.reports.finding import JOINT
 
 WIDTH, HEIGHT = 720, 400
