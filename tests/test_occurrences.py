@@ -159,7 +159,7 @@ def test_strengths_are_chosen_by_how_much_groups_differ():
 
 def test_vectors_are_posterior_means_and_have_deviations(found, fitted):
     mean, covariance, _, (_, sums) = dense(found, PARTIES)
-    row = fitted.rows.words(0, 1)[fitted.id("tax")]
+    row = fitted.rows.words(0, 1)[fitted.id("tax", 0)]
     np.testing.assert_allclose(fitted.vector("tax", at={"party": "R"}), mean[row] @ sums.root, rtol=1e-4)
     expected = np.sqrt(covariance[row, row] * np.diag(sums.root @ sums.root))
     np.testing.assert_allclose(fitted.deviation("tax", at={"party": "R"}), expected, rtol=1e-4)
@@ -231,7 +231,7 @@ def test_an_influence_is_what_is_lost_without_a_unit(found):
 
     fitted = lx.fit(lx.Model(["party"], PARTIES), found, quiet=True, tests=False)
     unit = found.codes("speaker").astype(np.int64)
-    vectors, influence = occurrence_influences(fitted, [fitted.id("tax")], found, unit, 24)[fitted.id("tax")]
+    vectors, influence = occurrence_influences(fitted, [fitted.id("tax", 0)], found, unit, 24)[fitted.id("tax", 0)]
     np.testing.assert_allclose(vectors, [fitted.vector("tax", at={"party": p}) for p in "DR"], rtol=1e-3, atol=1e-4)
     rows = Rows(found.vocabularies, found.slices(["party"]))
     graph, slot = word_graph(PARTIES.parts, rows)
@@ -244,7 +244,7 @@ def test_an_influence_is_what_is_lost_without_a_unit(found):
     right = np.zeros((len(graph), DIMENSIONS))
     np.add.at(right, row[kept], (z / sums.noise[row][:, None])[kept])
     without = np.linalg.solve(precision, right) @ sums.root
-    slots = [slot[rows.words(0, s)[fitted.id("tax")]] for s in (0, 1)]
+    slots = [slot[rows.words(0, s)[fitted.id("tax", 0)]] for s in (0, 1)]
     np.testing.assert_allclose(vectors - influence[:, 3], without[slots], rtol=1e-3, atol=1e-4)
 
 
