@@ -22,7 +22,7 @@ from laplex.inference.comparisons import Comparison
 from laplex.inference.decomposition import OccurrencePlaces, decompose, read_occurrences
 from laplex.inference.score_test import effect_bounds
 from laplex.inference.scores import ScorePass, ScoreTable
-from laplex.inference.testing import Outcome, adjust_p, run_tests
+from laplex.inference.testing import WordOutcome, adjust_p, run_tests
 from laplex.inference.units import Floats, Ints, Options
 from laplex.runtime import storage
 
@@ -170,7 +170,7 @@ def holds(frame: pd.DataFrame, options: Options) -> pd.Series:
     return (frame["p_adjusted"] <= options.level) & (frame["lower"] >= options.min_effect)
 
 
-def _frame(comparison: Question, words: Sequence[str], found: Sequence[Outcome | None]) -> pd.DataFrame:
+def _frame(comparison: Question, words: Sequence[str], found: Sequence[WordOutcome | None]) -> pd.DataFrame:
     """A row for each word with what its test gave, if it has one."""
     numbers = np.full((len(words), 6), np.nan)
     numbers[:, -1] = 0

@@ -32,7 +32,7 @@ MAX_OPERATIONS = 2e12  # of a round
 KEPT_BYTES = 2**28  # for what further permutations are made of
 
 
-class Outcome(NamedTuple):
+class WordOutcome(NamedTuple):
     """What a test says about a word."""
 
     effect: Effect
@@ -61,16 +61,16 @@ class WordTest(ABC):
     def operations(self, pieces: int, dimensions: int) -> float:
         """Of one draw for a word; `pieces` is `ScorePass.exchanged` of it."""
 
-    def begin(self, table: ScoreTable, draws: int) -> tuple[Outcome, Counted | None] | None:
+    def begin(self, table: ScoreTable, draws: int) -> tuple[WordOutcome, Counted | None] | None:
         """The effect and p after the first draws, and what more can be made of if these reach T too rarely."""
         prepared = self.prepare(table)
         if prepared is None:
             return None
         if not draws:
-            return Outcome(prepared.effect(), prepared.formula(), 0), None
+            return WordOutcome(prepared.effect(), prepared.formula(), 0), None
         permuted = prepared.permuted()
         exceeding = permuted.exceedances(0, draws)
-        finding = Outcome(prepared.effect(), (exceeding + 1) / (draws + 1), draws)
+        finding = WordOutcome(prepared.effect(), (exceeding + 1) / (draws + 1), draws)
         return finding, permuted if exceeding < ENOUGH_EXCEEDANCES else None
 
     def permuted(self, table: ScoreTable) -> Counted:
@@ -107,14 +107,14 @@ class GroupTest(WordTest):
         return 2.0 * pieces * dimensions * max(len(self.groups) - 1, 1)
 
 
-def run_tests(text: ScorePass, tests: Sequence[WordTest], permutations: int | None) -> list[dict[int, Outcome]]:
+def run_tests(text: ScorePass, tests: Sequence[WordTest], permutations: int | None) -> list[dict[int, WordOutcome]]:
     """For each test, the findings by word; with `permutations`, these are made for every word and no others."""
     draws = FIRST_DRAWS if permutations is None else permutations
-    found: list[dict[int, Outcome]] = [{} for _ in tests]
+    found: list[dict[int, WordOutcome]] = [{} for _ in tests]
     kept: dict[tuple[int, int], Counted] = {}  # by test and word
     room = KEPT_BYTES
 
-    def begin(table: ScoreTable) -> list[tuple[Outcome, Counted | None] | None]:
+    def begin(table: ScoreTable) -> list[tuple[WordOutcome, Counted | None] | None]:
         return [test.begin(table, draws) if test.tested[table.word] else None for test in tests]
 
     chosen = np.flatnonzero(np.any([test.tested for test in tests], axis=0)).tolist()
@@ -161,12 +161,12 @@ def _more_exceedances(
         yield from chain.from_iterable(text.run(others, count))
 
 
-def _exceedances(found: Outcome) -> int:
+def _exceedances(found: WordOutcome) -> int:
     return round(found.p * (found.permutations + 1)) - 1
 
 
 def _pending(
-    text: ScorePass, tests: Sequence[WordTest], found: Sequence[dict[int, Outcome]], draws: int
+    text: ScorePass, tests: Sequence[WordTest], found: Sequence[dict[int, WordOutcome]], draws: int
 ) -> list[set[int]] | None:
     """The words of each test that are worth ten times as many permutations, if any are."""
     latest = [{word: f for word, f in findings.items() if f.permutations == draws} for findings in found]
