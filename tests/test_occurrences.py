@@ -10,7 +10,7 @@ import scipy
 from usages import DIMENSIONS, WORDS, read, usages
 
 import laplex as lx
-from laplex.engines.gaussian import OccurrenceSums, GaussianPosterior
+from laplex.engines.gaussian import GaussianPosterior, OccurrenceSums
 from laplex.errors import InputError, StorageError
 from laplex.fitting.exact import word_graph
 from laplex.inference.occurrence_pass import OccurrencePass

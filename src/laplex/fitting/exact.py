@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
-from laplex.engines.gaussian import OccurrenceSums, GaussianPosterior, sums_by
+from laplex.engines.gaussian import GaussianPosterior, OccurrenceSums, sums_by
 from laplex.errors import InputError
 from laplex.fitting.provenance import fit_settings
 from laplex.fitting.training import Training

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laplex.embeddings import Embeddings
-from laplex.engines.gaussian import OccurrenceSums, GaussianPosterior
+from laplex.engines.gaussian import GaussianPosterior, OccurrenceSums
 from laplex.inference.units import Floats, Ints
 from laplex.text.occurrences import Occurrences
 
