@@ -2,8 +2,8 @@
 
     python benchmarks/contextual.py --data DATA [--encoder FOLDER] [--words 100] [--most 150] [--labellings 20]
 
-speed    occurrences encoded a second by `lx.encode`'s batches and threads, against a plain loop over `transformers` with
-         one text at a time; and the exact posterior of 1,000 words in 40 slices of a chain
+speed    occurrences encoded a second by `lx.encode`'s batches and threads, against a plain loop over `transformers`
+         with one text at a time; and the exact posterior of 1,000 words in 40 slices of a chain
 level    party permuted by senator: the share of p-values under 5% and 1%
 power    in one of the permuted groups, a share of the occurrences of two words of a band is swapped: the text of an
          occurrence has the other word in its place and is encoded again. The share of p-values under 5%, beside that of
@@ -42,8 +42,8 @@ SHARES = (0.1, 0.25, 0.5)
 TIMED = 400  # occurrences
 ALONE = 100  # of these, in the plain loop
 GROUP, SENATOR = "party", "senator"
-SAID = """At most {options.most} occurrences of each of {options.words} words, by senator in turn, encoded by MiniLM-L6 (last
-layer, mean of word pieces). The static test reads all occurrences of the same documents."""
+SAID = """At most {options.most} occurrences of each of {options.words} words, by senator in turn, encoded by MiniLM-L6
+(last layer, mean of word pieces). The static test reads all occurrences of the same documents."""
 
 
 def opened(folder: Path) -> Encoder:
