@@ -2,7 +2,8 @@
 # make test      install what tests need and run them
 # make quick     style, types and the quick tests, before a commit
 # make check     what the pre-commit hook runs
-# make pictures  draw the pictures of the documentation anew (needs chromium)
+# make r         run laplex.R and the page on R with a real R (needs R and reticulate)
+# make pictures  draw the pictures of the README and the documentation anew (needs chromium)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -26,7 +27,11 @@ check: .venv/developing
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+r: .venv/developing
+	LAPLEX_R=required $(BIN)/pytest -q tests/test_r.py
+
 pictures: .venv/developing
+	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/pictures.py
 
 .venv/installed: pyproject.toml constraints.txt
@@ -41,4 +46,4 @@ pictures: .venv/developing
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: demo test quick check pictures clean
+.PHONY: demo test quick check r pictures clean

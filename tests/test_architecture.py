@@ -34,6 +34,7 @@ ROOMS = [
     "explorer",
     "laplex",
     "cli",
+    "r",
 ]
 PACKAGE = Path(laplex.__file__).parent
 FILES = sorted({*PACKAGE.rglob("*.py")} - {PACKAGE / "__init__.py", PACKAGE / "__main__.py"})
@@ -159,25 +160,3 @@ def test_names_that_are_imported_when_they_are_used_are_those_that_readers_see(p
         assert getattr(package, name) is getattr(package, name)
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
         _ = package.nothing
-
-
-def blocks(path):
-    """The Python examples in a Markdown file, each with its line number."""
-    text = path.read_text() if path.exists() else ""
-    for found in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        line = text[: found.start(1)].count("\n")
-        yield pytest.param("\n" * line + found[1], id=f"line {line + 1}")
-
-
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory):
-    """Where someone who follows the README is: a folder, and what was defined so far."""
-    return tmp_path_factory.mktemp("reader"), {"__name__": "__main__"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("block", list(blocks(README)))
-def test_the_examples_of_the_readme_run(block, reader, monkeypatch):
-    folder, defined = reader
-    monkeypatch.chdir(folder)
-    exec(compile(block, README, "exec"), defined)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from terminal import next_commands, repeated_sentences, too_long
 
 import laplex as lx
 from laplex.cli import app
@@ -39,7 +41,8 @@ COMMANDS = [
 
 def in_a_process(*arguments):
     command = [sys.executable, "-m", "laplex", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180)
+    environment = dict(os.environ)  # without COLUMNS, which readline sets for other processes
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment)
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def test_info_shows_documents_tokens_and_columns(laplex, path):
     assert f"{path}: 3 documents, 4 tokens" in result.stdout
     assert "1 documents without a word" in result.stdout
     assert "R (2), D [x] (1)" in result.stdout
-    assert result.stderr == ""
+    assert laplex("info", path, "--text", "speech", "--quiet").stderr == ""
 
 
 def test_info_with_languages_a_tokenizer_and_an_encoding(laplex, write):
@@ -145,15 +148,56 @@ def test_fit_with_wrong_input_writes_nothing(laplex, path, tmp_path):
 
 
 @pytest.mark.slow
-def test_demo_fits_shows_words_and_saves_the_model(laplex, tmp_path):
-    result = laplex("demo", "--quiet", "--out", tmp_path / "union")
+def test_demo_fits_shows_words_and_saves_the_model(laplex, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    result = laplex("demo")
     assert result.returncode == 0
-    assert result.stderr == ""
-    assert "The five largest changes that are sure:" in result.stdout
-    assert all(f"\n{number}. " in result.stdout for number in range(1, 6))
-    assert result.stdout.count("“…") == 10  # a passage from each half for every word
-    assert f"laplex explore {tmp_path / 'union'}" in result.stdout
-    assert len(lx.load(tmp_path / "union").slices) == 7
+    assert all(f"\n{number}. “" in result.stdout for number in range(1, 6))
+    assert result.stdout.count(": … ") == 10  # a passage from each half for every word
+    assert too_long(result) == []
+    assert repeated_sentences(result) == []
+    assert ["laplex", "explore", "demo.laplex"] in next_commands(result.stderr)
+    assert len(lx.load("demo.laplex").slices) == 7
+    assert (tmp_path / "demo.html").exists()
+
+
+def test_fit_and_change_fit_80_columns_and_end_with_what_to_ask_next(laplex, write, tmp_path, monkeypatch):
+    near = {"D": "river shore", "R": "money loan"}
+    rows = [f"bank {near['DR'[i % 2]]} today we saw number {i % 7},{'DR'[i % 2]},s{i % 10}" for i in range(120)]
+    write("speeches.csv", "\n".join(["text,party,speaker", *rows]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    options = ("--group", "party", "--unit", "speaker", "--dimensions", "4", "--epochs", "1", "--subsample", "0")
+    change = ("change", "speeches.csv", "party", "--refits", "2", "--threads", "1")
+    for arguments in (
+        ("fit", "speeches.csv", *options, "--group-strength", "10", "--out", "p.laplex"),
+        change,
+        ("info", "speeches.csv"),
+    ):
+        result = laplex(*arguments)
+        assert result.returncode == 0, result.stderr
+        assert too_long(result) == []
+        assert repeated_sentences(result) == []
+        suggested = next_commands(result.stderr)
+        if arguments[0] == "fit":
+            assert ["laplex", "contrast", "p.laplex", "party"] in suggested
+            assert ["laplex", "report", "p.laplex", "--out", "p.html"] in suggested
+        else:
+            assert [command[:3] for command in suggested] == [["laplex", "fit", "speeches.csv"]]
+            assert [part for part in suggested[0] if part in ("--group", "party")] == ["--group", "party"]
+
+
+def test_a_sentence_is_wrapped_in_a_terminal_and_one_line_in_a_file(laplex, path, monkeypatch):
+    long = "a_word_of_the_vocabulary_that_is_long_and_unknown"
+    arguments = ["info", path, "--text", long]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = laplex(*arguments).stderr
+    assert whole.count("\n") == 1
+    monkeypatch.setenv("COLUMNS", "60")
+    wrapped = laplex(*arguments).stderr
+    assert wrapped.count("\n") > 1
+    assert wrapped.split() == whole.split()
 
 
 def test_a_difference_is_explained_and_passages_are_shown(laplex, write, tmp_path):

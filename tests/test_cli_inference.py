@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from terminal import next_commands, repeated_sentences, too_long
 
 import laplex as lx
 from laplex.cli.findings import readable
@@ -91,8 +92,9 @@ def test_a_regression_is_printed_and_written(laplex, model, tmp_path):
     assert found[["word", "term", "level"]].values.tolist() == expected[["word", "term", "level"]].values.tolist()
     np.testing.assert_allclose(found["estimate"], expected["estimate"])
     assert expected.attrs["summary"] in result.stderr
-    assert result.stdout.splitlines()[1].split()[:2] == ["word", "term"]
-    assert len(result.stdout.splitlines()) <= 3 + 4 * 3
+    table = result.stdout.partition("\n\n")[0].splitlines()
+    assert table[1].split()[:2] == ["word", "term"]
+    assert len(table) <= 3 + 4 * 3
     picture = chart.read_text()
     assert "party × age: R" in picture
     assert "party: all levels" in picture
@@ -129,6 +131,38 @@ def test_findings_fit_the_terminal(laplex, model, monkeypatch, width):
     assert max(map(len, lines)) <= width
     assert {"bank", "call"} <= {line.split()[0] for line in lines if line[:1].strip()}
     assert "…" not in result.stdout
+
+
+FOLLOWED = [
+    "info model",
+    "contrast party --top 2",
+    "drift age --top 2",
+    "explain bank party --value D --value R",
+    "neighbors bank",
+    "neighbors bank --party D -k 3",
+    "regress ~party+age --top 2",
+    "distance bank --across party",
+]
+
+
+@pytest.mark.parametrize("question", FOLLOWED)
+def test_an_answer_fits_80_columns_says_nothing_twice_and_ends_with_what_to_ask_next(
+    laplex, model, monkeypatch, question
+):
+    monkeypatch.chdir(model.parent)
+    monkeypatch.setenv("COLUMNS", "80")
+    command, *rest = question.split()
+    arguments = rest if command == "info" else ["model", *rest, *(OPTIONS if command != "neighbors" else ())]
+    result = laplex(command, *arguments)
+    assert result.returncode == 0, result.stderr
+    assert too_long(result) == []
+    assert repeated_sentences(result) == []
+    for following in next_commands(result.stderr):
+        assert following[0] == "laplex"
+        if following[1] not in ("explore", "report"):  # which show all of a model
+            done = laplex(*following[1:], "--quiet" if following[1] != "passages" else "--top=1")
+            assert done.returncode == 0, done.stderr
+    assert laplex(command, *arguments, *([] if "--quiet" in arguments else ["--quiet"])).stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -183,7 +217,7 @@ def test_the_sides_of_a_finding_are_named():
     assert compared.iloc[:, 2].tolist() == ["< 0.001", "(0.02)"]
     drifted = pd.DataFrame([finding(value="1900", against="2000")])
     drifted.attrs["question"] = "drift"
-    assert readable(drifted)["side"].tolist() == ["earlier half", "later half"]
+    assert readable(drifted)["side"].tolist() == ["earlier", "later"]
 
 
 def test_the_sides_of_a_coefficient_are_named():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
-import shlex
 import subprocess
 import sys
+from difflib import SequenceMatcher
 from html.parser import HTMLParser
 from operator import attrgetter
 from pathlib import Path
@@ -16,62 +17,67 @@ from urllib.parse import urlparse
 import pytest
 
 import laplex
-from laplex.cli.app import app, main
+from laplex.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
-FENCE = re.compile(r"^( *)```(python|console)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+MOVED_FIGURES = 0.75  # the share of the printed words and numbers that is the same with other versions of dependencies
+
+sys.path.insert(0, str(DOCS))
+import readme  # noqa: E402
+import running  # noqa: E402
 
 
 def blocks(path):
-    """The Python and console blocks of a page, in order: (kind, line, code)."""
-    text = path.read_text(encoding="utf-8")
-    for match in FENCE.finditer(text):
-        indent, kind, code = match.groups()
-        line = text[: match.start(3)].count("\n")
-        yield kind, line, "".join(row.removeprefix(indent) for row in code.splitlines(keepends=True))
+    return list(running.blocks(path.read_text(encoding="utf-8")))
 
 
-def commands(code):
-    """The commands of a console block: the text after each dollar sign, which may continue over several lines."""
-    joined = code.replace("\\\n", " ")
-    return [shlex.split(row[2:]) for row in joined.splitlines() if row.startswith("$ ")]
-
-
-def run(arguments, monkeypatch):
-    monkeypatch.setattr(sys, "argv", arguments)
-    code = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code or 0
-    assert code == 0, f"{shlex.join(arguments)} ended with {code}"
+def name(page):
+    return str(page.relative_to(ROOT))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(blocks(page))], ids=lambda page: str(page.relative_to(DOCS))
-)
-def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    namespace = {"__name__": "__main__"}
-    for kind, line, code in blocks(page):
-        if kind == "python":
-            exec(compile("\n" * line + code, page, "exec"), namespace)
-            continue
-        for arguments in commands(code):
-            assert arguments[0] == "laplex", f"{page.name}, line {line}: {arguments[0]} is not run by the tests"
-            run(arguments, monkeypatch)
+@pytest.mark.parametrize("page", [page for page in [README, *PAGES] if blocks(page)], ids=name)
+def test_the_code_of_a_page_runs(page):
+    cells = running.outputs(page)
+    assert ["".join(cell.code for cell in parts).split() for parts in cells] == [
+        block.code.split() if block.kind == "python" else "".join(running.commands(block.code)).split()
+        for block in blocks(page)
+    ]
 
 
-def test_every_kind_of_block_is_found(tmp_path):
+@pytest.mark.slow
+def test_the_readme_shows_what_its_code_prints():
+    (shown,) = readme.SHOWN.findall(README.read_text(encoding="utf-8"))
+    printed = readme.printed(running.outputs(README))
+    assert SequenceMatcher(None, shown.split(), printed.split()).ratio() >= MOVED_FIGURES, "run docs/readme.py"
+
+
+def test_every_kind_of_block_is_found():
     console = "$ laplex fit \\\n    x\nout\n$ laplex info\n"
+    page = f"```python\na = 1\n```\n\n    ```python\n    b = 2\n    ```\n\n```console\n{console}```\n"
+    found = [(block.kind, block.line, block.code) for block in running.blocks(page)]
+    assert found == [("python", 1, "a = 1\n"), ("python", 5, "b = 2\n"), ("console", 9, console)]
+    assert running.commands(console) == ["$ laplex fit \\\n    x\n", "$ laplex info\n"]
+
+
+def test_a_block_is_cut_where_something_is_shown(tmp_path, monkeypatch):
+    loop, frame = "for n in (1, 2):\n    print(n)  # twice\n", "# a frame\npd.DataFrame({'a': ['<b>']})\n"
+    code = f"import pandas as pd\n\n{loop}\n{frame}c = 3\n"
     page = tmp_path / "page.md"
-    page.write_text(f"```python\na = 1\n```\n\n    ```python\n    b = 2\n    ```\n\n```console\n{console}```\n")
-    assert list(blocks(page)) == [("python", 1, "a = 1\n"), ("python", 5, "b = 2\n"), ("console", 9, console)]
-    assert commands(console) == [["laplex", "fit", "x"], ["laplex", "info"]]
+    page.write_text(f"```python\n{code}```\n\n```python\nimport sys\nprint('so', file=sys.stderr)\nc\n```\n")
+    monkeypatch.chdir(tmp_path)
+    (one, two), _ = running.run(page)
+    assert [cell.code for cell in one] == [
+        f"import pandas as pd\n\n{loop}",
+        frame,
+        "c = 3\n",
+    ]
+    assert one[0].outputs == [{"stdout": "1\n2"}]
+    assert "<td>&lt;b&gt;</td>" in one[1].outputs[0]["text/html"]
+    assert [cell.outputs for cell in two] == [[{"stderr": "so"}], [{"text/plain": "3"}]]
 
 
 class Fetched(HTMLParser):
@@ -87,7 +93,7 @@ class Fetched(HTMLParser):
                 self.addresses.append(value or "")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module")  # takes minutes if code of the pages or laplex has changed, so that its tests are slow
 def site(tmp_path_factory):
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("site")
@@ -106,16 +112,45 @@ def test_the_site_is_built_and_every_page_is_in_it(site):
     assert not list(site.rglob("*.py"))
 
 
+@pytest.mark.slow
+def test_code_is_followed_by_what_it_shows(site):
+    page = (site / "start" / "index.html").read_text(encoding="utf-8")
+    assert page.count('<div class="output python">') >= 5
+    assert '<div class="output console">' in page
+    assert "data:image/svg+xml;base64," in page
+    assert "<th>context_against</th>" in page
+    assert "executed-output" not in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted([DOCS / "start.md", *DOCS.glob("tutorials/*.md")]), ids=name)
+def test_tutorials_are_notebooks_with_the_code_of_the_page(page, site):
+    place = page.relative_to(DOCS).with_suffix("")
+    notebook = json.loads((site / place.parent / f"{place.name}.ipynb").read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 4)
+    for cell in notebook["cells"]:
+        fields = {"code": {"execution_count", "outputs"}, "markdown": set()}[cell["cell_type"]]
+        assert set(cell) == {"cell_type", "metadata", "source"} | fields
+        for output in cell.get("outputs", []):
+            assert set(output) in ({"output_type", "name", "text"}, {"output_type", "metadata", "data"})
+    code = "".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    run = "".join(block.code.replace("$ laplex", "!laplex") for block in blocks(page))
+    assert "".join(code.split()) == "".join(run.split())
+    assert f'href="../{place.name}.ipynb"' in (site / place / "index.html").read_text()
+
+
+@pytest.mark.slow
 def test_pages_fetch_nothing_from_other_hosts(site):
     for page in site.rglob("*.html"):
         fetched = Fetched()
         fetched.feed(page.read_text(encoding="utf-8"))
         assert fetched.addresses
-        assert [address for address in fetched.addresses if urlparse(address).netloc] == []
+        assert [address[:99] for address in fetched.addresses if urlparse(address).netloc] == []
     for style in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_formulas_become_mathml(site):
     page = (site / "mathematics" / "index.html").read_text(encoding="utf-8")
     assert page.count("<math") >= 5
@@ -127,6 +162,7 @@ def api():
     return "\n".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
 
 
+@pytest.mark.slow
 def test_the_api_pages_document_every_public_name(site):
     page = "".join(page.read_text(encoding="utf-8") for page in (site / "api").rglob("index.html"))
     public = []

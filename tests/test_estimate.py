@@ -46,7 +46,10 @@ def test_the_time_grows_with_epochs_and_falls_with_threads(tokens):
     assert faster == pytest.approx(one)
 
 
-def test_a_fit_and_a_tuning_say_it_first(tokens, capsys):
+def test_a_fit_and_a_tuning_say_it_first_if_it_is_much(tokens, capsys, monkeypatch):
+    lx.fit(model(), tokens, epochs=1, tests=False)
+    assert "of memory" not in capsys.readouterr().err
+    monkeypatch.setattr(estimate, "WORTH_SAYING_BYTES", 1e6)
     lx.fit(model(), tokens, epochs=1, tests=False)
     first = capsys.readouterr().err.splitlines()
     said = [line for line in first if line.startswith("a fit of 558 vectors of 20 dimensions (18 words in 30 slices)")]

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laplex as lx
-from laplex.cli.app import visible
+from laplex.cli.printing import visible
 from laplex.questions.export import escape_formulas, unescape_formulas
 from laplex.runtime import storage
 
@@ -409,7 +409,7 @@ def test_neutral_words_come_back(words):
 
 def test_every_csv_file_is_neutral(tmp_path):
     """Of the command line, of vectors, of a tuning, of the explorer: all are written by one function."""
-    from laplex.cli.app import write_csv
+    from laplex.cli.printing import write_csv
 
     words = ["=cmd", "tax"]
     write_csv(pd.DataFrame({"word": words}), tmp_path / "a.csv")

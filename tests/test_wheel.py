@@ -14,7 +14,7 @@ import laplex as lx
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "laplex"
-KINDS = {".py", ".typed", ".parquet", ".tsv", ".txt", ".LICENSE", ".css", ".js", ".svg", ".html", ".json", ".csv"}
+KINDS = {".py", ".R", ".typed", ".parquet", ".tsv", ".txt", ".LICENSE", ".css", ".js", ".svg", ".html", ".json", ".csv"}
 MAX_BYTES = 4_500_000  # of which the demo corpus takes 2.8 million
 
 
@@ -51,6 +51,7 @@ def test_a_wheel_has_no_stray_files(wheel):
         "explorer/settings.json",
         "explorer/style.css",
         "plots/page.html",
+        "r/laplex.R",
         "reports/template.html",
     ],
 )

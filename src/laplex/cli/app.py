@@ -1,31 +1,25 @@
-"""The Typer application: options of every command, printing of results, and conversion of errors to exit codes."""
+"""The Typer application: how commands are registered, options of every command, and errors as exit codes."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from inspect import Signature, signature
-from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, get_origin
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from typer import Option
 
 import laplex as lx
+from laplex.cli.printing import visible
 from laplex.errors import LaplexError
-from laplex.runtime import atomic
+from laplex.runtime.display import width_of, wrap
 from laplex.runtime.processors import available_threads
 from laplex.runtime.program import record_command
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Csv = Annotated[Path | None, Option("--csv", help="Also write the table to this CSV file.")]
 Plot = Annotated[Path | None, Option("--plot", help="Also draw a chart: a .pdf, .svg, .png or .html file.")]
@@ -34,7 +28,6 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="Print the result, but no p
 # Threads of the linear algebra wait for work in a loop, by default long enough to double the work of a short command.
 BLAS_SPIN = "20"  # the logarithm, to base 2, of how many cycles they do
 OPTIONAL_VALUES = {"--phrases": "auto"}  # what an option means without a value
-_CONTROL_CHARACTERS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 
 
 class _InterruptedError(Exception):
@@ -124,99 +117,15 @@ def main() -> None:
         if debug:
             raise
         message, code = (visible(str(error)), 1) if isinstance(error, LaplexError) else ("stopped", 130)
-        console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
-        console.print(f"laplex: {message}", style="red")
+        _show_message(f"laplex: {message}", "red")
         sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning as one line, without the place in the code that gave it."""
+    """Print a warning without the place in the code that gave it."""
+    _show_message(f"laplex: warning: {visible(str(message))}", "yellow")
+
+
+def _show_message(text: str, style: str) -> None:
     console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
-    console.print(f"laplex: warning: {visible(str(message))}", style="yellow")
-
-
-def visible(text: str) -> str:
-    """Replace control characters, which words of an untrusted model may contain, by their escape sequences.
-
-    >>> visible("tax \\x1b[2J")
-    'tax \\\\x1b[2J'
-    """
-    return _CONTROL_CHARACTERS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
-
-
-def show(result: str | Table) -> None:
-    """Print a line or a table to standard output."""
-    if isinstance(result, str):
-        Console(soft_wrap=True, markup=False, highlight=False).print(visible(result))
-    else:
-        Console(highlight=False).print(result)
-
-
-def show_frame(frame: pd.DataFrame, *, wrapped: Collection[str] | None = None, **look: Any) -> None:
-    """Print a data frame as a table, numbers aligned to the right.
-
-    `wrapped` are the columns whose cells may have several lines, all by default, and `look` is that of Rich's Table.
-    """
-    import pandas as pd
-
-    table = Table(**look)
-    for name, column in frame.items():
-        justify: Literal["left", "right"] = "right" if pd.api.types.is_numeric_dtype(column) else "left"
-        whole = wrapped is not None and name not in wrapped
-        table.add_column(escape(visible(str(name))), justify=justify, no_wrap=whole, overflow="fold")
-    for row in frame.itertuples(index=False):
-        table.add_row(*map(_cell, row))
-    show(table)
-
-
-def _cell(value: Any) -> str:
-    import pandas as pd
-
-    if value is pd.NA or (isinstance(value, float) and pd.isna(value)):
-        return ""
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, Integral) and not isinstance(value, bool) else escape(visible(str(value)))
-
-
-def answer(frame: pd.DataFrame, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]) -> None:
-    """Print a table, and write it and its chart to the files given by `--csv` and `--plot`."""
-    show_frame(with_interval_beside(frame) if "lower" in frame else frame)
-    if csv is not None:
-        write_csv(frame, csv)
-    if plot is not None:
-        draw(frame).save(plot)
-
-
-def with_interval_beside(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table with the interval in the column of the estimate and p as text, without columns that are empty."""
-    import pandas as pd
-
-    pairs = zip(frame["estimate"], frame["lower"], frame["upper"])
-    sizes = ["" if pd.isna(size) else f"{size:.2f} ({one:.2f} to {two:.2f})" for size, one, two in pairs]
-    shown = frame.assign(estimate=sizes).drop(columns=["lower", "upper"])
-    if "holds" in frame:
-        shown = shown.assign(p=p_values(frame), holds=frame["holds"].map({True: "yes", False: ""}))
-        shown["p_adjusted"] = ["" if pd.isna(p) else f"{p:.2g}" for p in frame["p_adjusted"]]
-        return shown.rename(columns={"p_adjusted": "p adjusted"})
-    empty = [name for name in ("estimate", "units") if frame[name].isna().all()]
-    return shown.drop(columns=empty)
-
-
-def p_values(frame: pd.DataFrame) -> list[str]:
-    """p-values as text; the smallest that the permutations allow as "< 0.001"."""
-    import pandas as pd
-
-    texts = []
-    for p, draws in zip(frame["p"], frame["permutations"] if "permutations" in frame else [0] * len(frame)):
-        floor = 1 / (draws + 1) if draws else 0.0
-        texts.append("" if pd.isna(p) else f"< {floor:.1g}" if p <= floor else f"{p:.2g}")
-    return texts
-
-
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table atomically, with an apostrophe before words that a spreadsheet would run as a formula."""
-    from laplex.questions.export import escape_formulas
-
-    with atomic.replacing(path) as file:
-        file.write(escape_formulas(frame).to_csv(index=False).encode())
+    console.print(wrap(text, width_of(console)), style=style)

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, write_csv
+from laplex.cli.app import Csv, Plot, Quiet, command
 from laplex.cli.options import Top, Word
+from laplex.cli.printing import answer, show, suggest, write_csv
 from laplex.errors import StorageError
 
 TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]
@@ -48,6 +49,9 @@ Number = Annotated[
 ]
 
 
+MAX_GROUPS = 12  # values of a column that are suggested as groups
+
+
 @command("laplex info speeches.csv --text speech")
 def info(
     file: Annotated[
@@ -72,7 +76,7 @@ def info(
     from laplex.runtime import storage
 
     if storage.exists(file):
-        show_model(file)
+        show_model(file, quiet)
         return
     corpus = lx.read(
         file,
@@ -87,9 +91,14 @@ def info(
         documents=documents,
         encoding=encoding,
     )
-    show_summary(corpus.summary(quiet=quiet))
+    summary = corpus.summary(quiet=quiet)
+    show_summary(summary)
     if phrases:
         show_phrases(lx.Tokens.of(corpus, originals=False, quiet=True))
+    groups = [name for name, counts in summary.values.items() if 1 < len(counts) <= MAX_GROUPS and name != unit]
+    fit = ["fit", file, *(["--text", text] if text != "text" else []), *(["--unit", unit] if unit else [])]
+    fit += [part for name in groups[:1] for part in ("--group", name)]
+    suggest([[*fit, "--out", f"{Path(file).stem}.laplex"]], quiet=quiet)
 
 
 @command("laplex change speeches.csv period --text speech --value 1900 --value 1950 --csv change.csv")
@@ -118,6 +127,8 @@ def change(
     quiet: Quiet = False,
 ) -> None:
     """Show how far words have moved between two periods of little text, averaged over several fits, with intervals."""
+    from laplex.cli.findings import show_rest
+
     corpus = lx.read(
         file,
         text=text,
@@ -136,6 +147,10 @@ def change(
     if csv is not None:
         write_csv(frame, csv)
     answer(frame.head(top), None, plot, lx.plots.bars)
+    show_rest(frame, top, csv)
+    read = [*(["--text", text] if text != "text" else []), *(["--unit", unit] if unit else [])]
+    periods = ["--time", time, "--every", every] if time else ["--group", column]
+    suggest([["fit", file, *read, *periods, "--out", f"{Path(file).stem}.laplex"]], quiet=quiet)
 
 
 def phrases_of(options: list[str] | None) -> lx.Phrases | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
+import pandas as pd
 
-from laplex.cli.app import show
+from laplex.cli.printing import show, show_frame
 from laplex.embeddings import Embeddings, load
 from laplex.fitting.provenance import call_of, command_of, part_of
 from laplex.runtime import storage
@@ -31,31 +30,36 @@ def show_summary(summary: Summary) -> None:
     columns = dict(summary.values)
     if set(summary.languages) != {""}:
         columns = {"language": summary.languages, **columns}
-    if not columns:
-        return
-    table = Table("column", "values", "missing", "most frequent (documents)")
+    rows = []
     for name, counts in columns.items():
         known = {value: count for value, count in counts.items() if value is not None}
         top = sorted(in_order(known), key=lambda value: -known[value])[:VALUES_SHOWN_PER_COLUMN]
         shown = ", ".join(f"{value} ({known[value]:,})" for value in top) + (" …" if len(known) > len(top) else "")
-        table.add_row(escape(name), f"{len(known):,}", f"{counts.get(None, 0):,}", escape(shown))
-    show(table)
+        missing = counts.get(None, 0)
+        rows.append({"column": name, "values": len(known), "missing": missing, "most frequent (documents)": shown})
+    if rows:
+        show("")
+        show_frame(pd.DataFrame(rows))
 
 
 def show_phrases(tokens: Tokens) -> None:
     """Print what became of the phrases of a corpus, and the most frequent ones."""
     for line in phrases_in_words(tokens.settings["phrases"], tokens.vocabularies):
         show(line)
-    table = Table("phrase", "occurs")
-    for vocabulary in tokens.vocabularies:
-        for name in [*vocabulary.phrases][:PHRASES_SHOWN]:
-            table.add_row(escape(name), f"{vocabulary.counts[vocabulary[name]]:,}")
-    if table.row_count:
-        show(table)
+    rows = [
+        {"phrase": name, "occurs": int(vocabulary.counts[vocabulary[name]])}
+        for vocabulary in tokens.vocabularies
+        for name in [*vocabulary.phrases][:PHRASES_SHOWN]
+    ]
+    if rows:
+        show("")
+        show_frame(pd.DataFrame(rows))
 
 
-def show_model(folder: str) -> None:
+def show_model(folder: str, quiet: bool) -> None:
     """Print how a saved model was made: command, settings, text, versions, hashes."""
+    from laplex.cli.highlights import suggest_questions
+
     fitted = load(folder)
     show(f"{folder}: {fitted!r}")
     settings, command = fitted.settings, command_of(fitted.settings)
@@ -67,10 +71,10 @@ def show_model(folder: str) -> None:
         "read from": settings.get("read"),
         "baseline": settings.get("baseline"),
         "rotation": settings.get("rotation"),
-        "model": {name: value for name, value in model.items() if name != "beliefs"},
+        "model": {name: value for name, value in model.items() if name != "beliefs"} if command else None,
         "tied": fitted.rows.tied_words(fitted.slot),
         "strengths": part_of(settings, "tuning").get("summary"),
-        "training": {name: value for name, value in training.items() if value is not None},
+        "training": {name: value for name, value in training.items() if value is not None} if command else None,
         "seed": f"{training.get('seed')}; {same_bytes}" if training else None,
         "machine": settings.get("machine"),
         "text": tokens.get("sources"),
@@ -85,7 +89,8 @@ def show_model(folder: str) -> None:
     width = max(map(len, lines))
     for name, value in lines.items():
         if description := _join(value):
-            show(f"{name:<{width}}  {description}")
+            show(description, " " * (width + 2), f"{name:<{width}}  ")
+    suggest_questions(folder, fitted, quiet=quiet)
 
 
 def _number_of_phrases(fitted: Embeddings) -> str:

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich import box
-from rich.console import Console
 
-from laplex.cli.app import p_values, show_frame, write_csv
+from laplex.cli.printing import p_values, save, show, show_frame, write_csv
 from laplex.plots.frames import LEVEL, TERM, are_levels_together
 
 SIDE, CONTEXT = "side", "used with"
 ESTIMATE, P = "estimate\n(interval)", "p\n(adj.)"
-WIDE_CHARACTERS = 100  # of a terminal in which columns are two blanks apart
 _SHOWN = ["word", "value", "against", TERM, LEVEL, "estimate", "standard_error", "lower", "upper", "p", "p_adjusted"]
 _SHOWN += ["holds", "uses", "uses_against", "units", "units_against", "context", "context_against", "permutations"]
 
@@ -24,16 +21,38 @@ def answer_findings(
     frame: pd.DataFrame, top: int, csv: Path | None, plot: Path | None, draw: Callable[[pd.DataFrame], Any]
 ) -> None:
     """Print and draw the first `top` rows of a table of findings, or of bare distances, and write all of them."""
+    first = frame.head(top)
     if "context" in frame:
-        gap = 1 if Console().width >= WIDE_CHARACTERS else 0  # beside the blank that Rich puts between columns
-        look = {"box": box.SIMPLE_HEAD, "show_edge": False, "padding": (0, gap, 0, 0)}
-        show_frame(readable(frame).head(2 * top), wrapped=[TERM, SIDE, CONTEXT], **look)
+        shown = readable(frame).head(2 * top)
+        alike = ["holds"] if first["holds"].nunique() == 1 else []  # then it is said in a sentence
+        show_frame(shown.drop(columns=alike), wrapped=[TERM, SIDE, CONTEXT])
     else:
-        show_frame(frame.head(top))
+        show_frame(first)
+    show_rest(frame, top, csv)
     if csv is not None:
         write_csv(frame, csv)
-    if plot is not None:
-        draw(frame.head(top)).save(plot)
+    save(first, None, plot, draw)
+
+
+def show_rest(frame: pd.DataFrame, top: int, csv: Path | None) -> None:
+    """Print whether the rows that were shown hold, and how many are not shown."""
+    holding = int(frame["holds"].sum()) if "holds" in frame else 0
+    held = " All of these hold." if holding >= min(top, len(frame)) > 0 else ""
+    if len(frame) > top and csv is None:
+        show(f"\n{top:,} of {len(frame):,} rows; --top shows more, and --csv writes all.{held}")
+    elif held:
+        show(f"\n{held.strip()}")
+
+
+def explain_first(model: Path, column: str, frame: pd.DataFrame, options: list[Any]) -> list[list[Any]]:
+    """The command that takes the first finding of a table apart, if there is one."""
+    if "holds" not in frame or not frame["holds"].any():
+        return []
+    row = frame.iloc[0]
+    sides = [str(row["value"]), str(row["against"])]
+    whole = frame.attrs.get("question") == "drift" or sides == ["any", "others"]  # which explain compares by itself
+    values = [part for side in sides if side != "rest" and not whole for part in ("--value", side)]
+    return [["explain", model, row["word"], column, *values, *options]]
 
 
 def readable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -63,7 +82,7 @@ def readable(frame: pd.DataFrame) -> pd.DataFrame:
 def sides(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
     """The names of both sides of each row; the second is empty where several levels are tested together."""
     if frame.attrs.get("question") == "drift":  # whose ends are named, but whose halves are compared
-        return ["earlier half"] * len(frame), ["later half"] * len(frame)
+        return ["earlier"] * len(frame), ["later"] * len(frame)
     if TERM not in frame:
         return frame["value"].astype(str).tolist(), frame["against"].astype(str).tolist()
     pairs = [

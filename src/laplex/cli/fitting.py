@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, p_values, show
+from laplex.cli.app import Csv, Plot, Quiet, command
 from laplex.cli.corpora import (
     Documents,
     Encoding,
@@ -24,6 +24,7 @@ from laplex.cli.corpora import (
     phrases_of,
 )
 from laplex.cli.options import SavedModel
+from laplex.cli.printing import answer, explorer, show, suggest
 from laplex.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ Threads = Annotated[int | None, Option(help="The number of threads. Default: all
 Seed = Annotated[int, Option(help="The random seed; with one thread, the same seed gives the same model.")]
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 
+FINDINGS_OF_FIT = 3
+FINDINGS_OF_DEMO = 5
 CHOSEN = "Default: chosen by held-out documents."
 READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "tags", "documents", "missing", "encoding")
 MODEL_OPTIONS = ("likelihood", "dimensions", "window", "negatives", "subsample", "absent")
@@ -238,8 +241,11 @@ def fit(
             show(f"the model after epoch {len(error.last_good.history)} is saved in {out}")
         raise
     if is_first_rank:
+        from laplex.cli.highlights import show_findings, suggest_questions
+
         fitted.save(out)
         show(f"{fitted!r}, saved in {out}")
+        suggest_questions(out, fitted, show_findings(fitted, FINDINGS_OF_FIT), quiet=quiet)
 
 
 @command("laplex update speeches.laplex speeches-2025.csv --text speech --time date --every 2y --out new.laplex")
@@ -378,35 +384,19 @@ def demo(
 
     Presidents are the sampled units: a change counts if it would be found with other presidents as well.
     """
-    from laplex.cli.describing import show_summary
+    from laplex.cli.highlights import show_findings
 
     corpus = lx.demo().periods("year", every="40y", start=1781)
-    show_summary(corpus.summary(quiet=quiet))
+    summary = corpus.summary(quiet=quiet)
+    presidents, years = summary.units, [str(year) for year in summary.values["year"]]
+    size = f"{summary.documents:,} passages by {presidents} presidents, {min(years)} to {max(years)}"
+    show(f"The State of the Union addresses: {size}.")
     model = lx.Model(vary=["period"], prior=lx.Ridge() + lx.Chain("period", 100.0))
     fitted = lx.fit(model, corpus, min_count=10, epochs=10, quiet=quiet)
     fitted.save(out)
-    show(f"{fitted!r}, saved in {out}")
-    _show_changes(fitted, "period", quiet)
+    found = show_findings(fitted, FINDINGS_OF_DEMO, passages=True)
     page = out.with_suffix(".html")
     lx.report(fitted, page, title="State of the Union", quiet=quiet)
-    show(f"\nA report is in {page}. To look around: laplex explore {out}")
-
-
-def _show_changes(fitted: lx.Embeddings, column: str, quiet: bool) -> None:
-    """The five surest changes of use, each with what the word is found with, and a passage of either half."""
-    inference = fitted.inference(quiet=quiet)
-    found = inference.drift(column)
-    show(f"\n{found.attrs['summary']}. The five largest changes that are sure:")
-    shown = found[found["holds"] & (found["context"] != "") & (found["context_against"] != "")].head(5)
-    for number, (p, row) in enumerate(zip(p_values(shown), shown.to_dict("records")), 1):
-        explained = fitted.inference(quiet=True).explain(str(row["word"]), column, passages=1)
-        size = f"{row['estimate']:.1f} ({row['lower']:.1f} to {row['upper']:.1f})"
-        p = p if p.startswith("<") else f"= {p}"
-        users = f"{row['units']} and {row['units_against']} presidents"
-        show(f"\n{number}. {row['word']}: {size}, p {p}, adjusted {row['p_adjusted']:.2g}, {users}")
-        for side, context in zip(explained.values, (row["context"], row["context_against"])):
-            show(f"   {side}, with: {context}")
-            mine = explained.passages[explained.passages["value"] == side]
-            for passage in mine.to_dict("records"):
-                text = f"… {passage['before']}{passage['word']}{passage['after']} …"
-                show(f"      “{text}” ({passage['president']}, {passage['year']})")
+    show(f"\nThe model is saved in {out}, and a report of all findings in {page}.")
+    word = found[0].word
+    suggest([["explain", out, word, "period"], ["neighbors", out, word], *explorer(out)], quiet=quiet)

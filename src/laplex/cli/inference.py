@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, command, show, show_frame, write_csv
+from laplex.cli.app import Csv, Plot, command
 from laplex.cli.options import (
     Column,
     Given,
@@ -19,10 +19,13 @@ from laplex.cli.options import (
     Value,
     Word,
     Words,
+    given_options,
     inference_options,
     only_columns,
+    repeated,
     split_options,
 )
+from laplex.cli.printing import explorer, show, show_frame, suggest, write_csv
 from laplex.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,12 +51,16 @@ def contrast(
     **shared: Any,
 ) -> None:
     """Show the words that are used differently at the values of a column: how much, how surely, and with what words."""
-    from laplex.cli.findings import answer_findings
+    from laplex.cli.findings import answer_findings, explain_first
 
     inference = lx.load(model).inference(**inference_options(**shared))
     comparison = {"values": value, "against": against, "given": given}
     frame = inference.contrast(column, word, **comparison, at=only_columns(slice), test=test)
     answer_findings(frame, top, csv, plot, lx.plots.bars)
+    options = [*(slice or ()), *repeated("--given", given), *given_options(shared)]
+    others = [name for name in inference.fitted.columns if name != column]
+    controlled = [["contrast", model, column, "--given", name, *options] for name in others[:1] if test and not given]
+    suggest([*explain_first(model, column, frame, options), *controlled, *explorer(model)], quiet=inference.quiet)
 
 
 @command(
@@ -74,12 +81,19 @@ def distance(
     **shared: Any,
 ) -> None:
     """Show how different words are between the values of a column, also through time."""
-    from laplex.cli.findings import answer_findings
+    from laplex.cli.findings import answer_findings, explain_first
 
     chosen, at = split_options(words)
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.distance(chosen, across, along, given=given, at=at, test=test)
     answer_findings(frame, len(frame), csv, plot, lx.plots.lines if along else lx.plots.bars)
+    options = [
+        part
+        for name, value in at.items()
+        for part in repeated(f"--{name}", value if isinstance(value, list) else [value])
+    ]
+    options += [*repeated("--given", given), *given_options(shared)]
+    suggest([] if along else explain_first(model, across, frame, options), quiet=inference.quiet)
 
 
 @command("laplex drift speeches.laplex period --party D", column_options=True, shared=inference_options)
@@ -97,11 +111,17 @@ def drift(
     **shared: Any,
 ) -> None:
     """Show the words whose use changes along an ordered column: how far, how surely, and from what to what."""
-    from laplex.cli.findings import answer_findings
+    from laplex.cli.findings import answer_findings, explain_first
 
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.drift(column, word, given=given, at=only_columns(slice), test=test)
     answer_findings(frame, top, csv, plot, lx.plots.bars)
+    options = [*(slice or ()), *repeated("--given", given), *given_options(shared)]
+    commands = explain_first(model, column, frame, options)
+    if column in inference.fitted.columns:
+        path = [*(slice or ()), *given_options(shared)]
+        commands += [["trajectory", model, name, *path] for name in frame["word"].head(1)]
+    suggest(commands, quiet=inference.quiet)
 
 
 @command(
@@ -136,6 +156,9 @@ def regress(
     frame = inference.regress(formula, word, terms=term, at=only_columns(slice))
     draw = lx.plots.coefficients if word else lx.plots.volcano
     answer_findings(frame, top, csv, plot, lambda _: draw(frame))
+    again: list[Any] = ["regress", model, formula, *(slice or ()), *given_options(shared)]
+    first = [[*again, "--word", name, "--plot", "words.svg"] for name in frame["word"].head(1) if not word]
+    suggest([*first, *([[*again, "--plot", "terms.svg"]] if not plot and not word else [])], quiet=inference.quiet)
 
 
 @command("laplex explain speeches.laplex war party --value D --value R", column_options=True, shared=inference_options)
@@ -158,10 +181,34 @@ def explain(
     """Show which context words and passages make a word differ between two groups."""
     inference = lx.load(model).inference(**inference_options(**shared))
     found = inference.explain(word, column, values=value, given=given, at=only_columns(slice), passages=passages)
-    show_frame(found.context.head(top))
-    show_passages(found.passages)
+    show_frame(_shares(found).head(top) if found.total > 0 else found.context.head(top))
+    if len(found.passages):
+        show("")
+    show_passages(found.passages, column)
     if csv is not None:
         write_csv(found.context, csv)
+    fitted, language = inference.fitted, [inference.language] if inference.language else None
+    options = given_options(shared)
+    near = [["neighbors", model, word, *options], ["passages", model, word, *repeated("--language", language)]]
+    tests = [[inference.question(name), model, name, "--word", word, *options] for name in fitted.columns]
+    suggest([*near, *[test for test in tests if column not in test][:1]], quiet=inference.quiet)
+
+
+def _shares(found: Any) -> pd.DataFrame:
+    """The context words of an explanation, each with its share of the difference."""
+    import pandas as pd
+
+    table, percent = found.context, 100 / found.total
+    ends = zip(table["contribution"] * percent, table["lower"] * percent, table["upper"] * percent)
+    return pd.DataFrame(
+        {
+            "word": table["word"],
+            "more with": table["value"],
+            "share (interval)": [f"{share:.1f}% ({low:.1f} to {high:.1f})" for share, low, high in ends],
+            "uses there": table["uses"],
+            "on the other side": table["uses_other"],
+        }
+    )
 
 
 @command("laplex passages speeches.laplex health --party D", column_options=True)
@@ -182,9 +229,10 @@ def passages(
         write_csv(frame, csv)
 
 
-def show_passages(frame: pd.DataFrame) -> None:
-    """Print passages as sentences, each with the metadata of its document."""
+def show_passages(frame: pd.DataFrame, column: str | None = None) -> None:
+    """Print passages as sentences, each with the metadata of its document; the sides of a column stand before them."""
     for row in frame.to_dict("records"):
-        metadata = [str(row[name]) for name in row if name not in ("value", "before", "word", "after", "document")]
+        left_out = ("value", "before", "word", "after", "document", column)
+        source = ", ".join(dict.fromkeys(str(row[name]) for name in row if name not in left_out))
         label = f"{row['value']}: " if "value" in row else ""
-        show(f"{label}… {row['before']}{row['word']}{row['after']} … ({', '.join(metadata)})")
+        show(f"{label}… {row['before']}{row['word']}{row['after']} … ({source})", "   ", "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import laplex as lx
-from laplex.cli.app import Csv, Plot, Quiet, answer, command, show, show_frame, write_csv
+from laplex.cli.app import Csv, Plot, Quiet, command
 from laplex.cli.options import (
     Across,
     Given,
@@ -23,10 +23,12 @@ from laplex.cli.options import (
     Top,
     Vectors,
     Words,
+    given_options,
     inference_options,
     only_columns,
     split_options,
 )
+from laplex.cli.printing import answer, save, show, show_frame, suggest, without_repetition, write_csv
 from laplex.errors import InputError
 from laplex.explorer.launching import PORT
 
@@ -54,7 +56,24 @@ def neighbors(
     chosen, at = split_options(words)
     inference = lx.load(model).inference(**inference_options(**shared))
     frame = inference.neighbors(chosen, k, negative=negative, by=by, to_language=to_language, at=at, test=test)
-    answer(frame, csv, plot, lx.plots.bars)
+    keys = list(frame.columns[: frame.columns.get_loc("rank")])
+    if frame.groupby(keys, sort=False).ngroups > 1:
+        show_frame(without_repetition(_neighbors_by_slice(frame, keys)))
+        save(frame, csv, plot, lx.plots.bars)
+    else:
+        answer(frame, csv, plot, lx.plots.bars)
+    options, commands = given_options(shared), []
+    if len(chosen) == 1 and not negative and to_language is None and len(frame):
+        columns = [name for name in inference.fitted.columns if name not in at]
+        commands += [[inference.question(name), model, name, "--word", chosen[0], *options] for name in columns[:1]]
+        commands += [["similarity", model, chosen[0], frame["neighbor"].iloc[0], *options]]
+    suggest(commands, quiet=inference.quiet)
+
+
+def _neighbors_by_slice(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A row for each slice, with all neighbors and their similarities in one cell."""
+    named = frame.assign(neighbors=[f"{word} {size:.2f}" for word, size in zip(frame["neighbor"], frame["similarity"])])
+    return named.groupby(keys, sort=False)["neighbors"].agg(", ".join).reset_index()
 
 
 @command("laplex similarity speeches.laplex health insurance --party D", column_options=True, shared=inference_options)

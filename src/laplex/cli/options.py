@@ -6,6 +6,8 @@ unknown options and `split_options` sorts them: laplex neighbors MODEL health --
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -69,6 +71,24 @@ def inference_options(
     return {name: value for name, value in options.items() if name != "function_words"} | {
         "exclude": () if function_words else None
     }
+
+
+def given_options(shared: Mapping[str, Any]) -> list[Any]:
+    """The options of tests that were given, as a command that goes on from the answer needs them."""
+    defaults, options = signature(inference_options).parameters, []
+    for name, value in shared.items():
+        if name not in ("quiet", "threads") and value != defaults[name].default:
+            options += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+    return options
+
+
+def repeated(option: str, values: Sequence[Any] | None) -> list[Any]:
+    """An option that is given once for each value.
+
+    >>> repeated("--given", ["year", "chamber"])
+    ['--given', 'year', '--given', 'chamber']
+    """
+    return [part for value in values or () for part in (option, value)]
 
 
 def split_options(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

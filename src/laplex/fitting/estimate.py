@@ -20,6 +20,7 @@ BYTES_OF_PRIOR = 290  # of a vector: edges, visits and numbers while the fit is 
 BYTES_OF_CELL = 12  # of every word in every slice: its count, and the number of its vector
 BYTES_OF_PACKAGE = 350_000_000
 TOKENS_PER_SECOND = {"cbow": 2.0e6, "sgns": 0.7e6}  # of a thread, at 100 dimensions
+WORTH_SAYING_BYTES, WORTH_SAYING_SECONDS = 1e9, 30.0  # less need not be known before
 MANY_NUMBERS = 25  # values of a column that are numbers; as many groups are hardly meant
 
 
@@ -78,7 +79,7 @@ def announce(model: Model, tokens: Tokens, training: Training, quiet: bool, *, o
             if model.absent == "kept":
                 ways.append('write absent="filled", by which only words that occur in a slice have vectors there')
         raise InputError(f"{found}, and {_gigabytes(free)} are free: {', or '.join([', '.join(ways[:-1]), ways[-1]])}")
-    say(of + str(found), quiet=quiet)
+    say(of + str(found), quiet=quiet or (found.bytes < WORTH_SAYING_BYTES and found.seconds < WORTH_SAYING_SECONDS))
 
 
 def _warn_of_numbers(model: Model, tokens: Tokens, quiet: bool) -> None:

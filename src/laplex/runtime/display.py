@@ -5,14 +5,17 @@ Progress is a bar on a terminal or in a notebook and a plain line now and then e
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
+from textwrap import TextWrapper
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 SECONDS_BEFORE_PROGRESS = 2.0
 SECONDS_BETWEEN_LINES = 10.0
@@ -27,9 +30,33 @@ _silent: ContextVar[bool] = ContextVar("silent", default=False)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Print one line on standard error."""
+    """Print a sentence on standard error."""
     if not quiet and not _silent.get():
-        Console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
+        console = Console(stderr=True)
+        console.print(wrap(text, width_of(console)), markup=False, highlight=False, soft_wrap=True)
+
+
+def width_of(console: Console) -> int | None:
+    """The columns in which sentences are wrapped: those of a terminal or of COLUMNS; None in a file, of whole lines."""
+    return console.width if console.is_terminal or console.is_jupyter or os.environ.get("COLUMNS") else None
+
+
+def wrap(text: str, width: int | None, indent: str = "", first: str | None = None) -> str:
+    """Break the lines of a text between words, which stay whole, and indent them: `first` stands before the first.
+
+    >>> print(wrap("the words men use", 12, indent="   ", first="1. "))
+    1. the words
+       men use
+    """
+    start = indent if first is None else first
+    if width is None:
+        return start + text.replace("\n", f"\n{indent}")
+    wrapper = TextWrapper(width, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent)
+    lines: list[str] = []
+    for line in text.split("\n"):
+        wrapper.initial_indent = indent if lines else start
+        lines += wrapper.wrap(line) or [""]
+    return "\n".join(lines)
 
 
 class Bar:
@@ -52,14 +79,15 @@ class Bar:
             else:
                 percent = "" if share is None else f" {share:.0%}"
                 line = f"{self._label}:{percent} {detail}".rstrip()
+                line = wrap(line, width_of(self._console))
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
                 self._next_line = time.monotonic() + SECONDS_BETWEEN_LINES
 
     def _start(self, share: float | None, detail: str) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn() if share is not None else SpinnerColumn(),
-            TextColumn("{task.fields[detail]}", markup=False),
+            BarColumn(20) if share is not None else SpinnerColumn(),
+            TextColumn("{task.fields[detail]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
             TimeRemainingColumn(),
             console=self._console,
             transient=True,

@@ -217,7 +217,8 @@ class Sum(Prior):
 
 def saved_priors(settings: Mapping[str, Any]) -> Iterator[tuple[type[Prior], Mapping[str, Any]]]:
     """The class and the description of each part of a fitted model's prior; `Prior` itself for classes not defined."""
-    for described in settings.get("model", {}).get("beliefs") or ():
+    model = settings.get("model")
+    for described in (model.get("beliefs") if isinstance(model, Mapping) else None) or ():
         yield Prior._kinds.get(described["kind"], Prior), described  # type: ignore[type-abstract]
 
 
