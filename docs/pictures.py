@@ -32,7 +32,7 @@ PAGES = {
     "contrast": "contrast?explained=liberal",
     "change": "change?explained=uniform",
     "dimensions": "dimensions",
-    "map": "map?color=by+party&top=50",
+    "map": "map?find=freedom",
     "languages": "languages?language=en&said=children",
 }
 # pages that take seconds, and variants of pages
@@ -41,8 +41,7 @@ FURTHER = {
     "contrast-bare": "contrast?bare=true",
     "map-plain": "map",
     "map-poles": "map?color=between+two+poles",
-    "map-time": "map?color=by+period&top=20",
-    "map-near": "map?show=the+words+around+a+word&near=peace&top=50",
+    "map-time": "map?color=by+period&find=major&at.period=1981",
     "word-unknown": "word?word=freedomm",
 }
 COLORS_PER_PICTURE = 96

@@ -151,3 +151,33 @@ def test_what_cannot_be_encoded_is_refused(encoder, options, message):
     arguments = {"words": ["war"], "encoder": encoder, "quiet": True} | options
     with pytest.raises(InputError, match=message):
         encode(corpus(), **arguments)
+
+
+def test_the_command_line_encodes_fits_and_compares(encoder, laplex, tmp_path):
+    random = np.random.default_rng(0)
+    texts = ["the war is good and long", "no war is good", "a war and peace", "the peace is long", "taxes and peace"]
+    rows = [
+        f"{texts[random.integers(3)] if i % 2 else texts[random.integers(5)]},{'DR'[i % 2]},s{i % 20}"
+        for i in range(200)
+    ]
+    path = tmp_path / "speeches.csv"
+    path.write_text("text,party,speaker\n" + "\n".join(rows) + "\n")
+    made, model = tmp_path / "war.occurrences", tmp_path / "war.laplex"
+    words = ["--word", "war", "--word", "peace"]
+    result = laplex(
+        "encode", path, *words, "--group", "party", "--unit", "speaker", "--encoder", encoder, "--out", made
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Occurrences: " in result.stdout
+    assert f"laplex fit {made} --group party" in " ".join(result.stderr.replace("\\\n", " ").split())
+    result = laplex("fit", made, "--group", "party", "--out", model)
+    assert result.returncode == 0, result.stderr
+    assert lx.load(model).columns == ("party",)
+    assert lx.load(model).settings["model"]["likelihood"] == "gaussian"
+    result = laplex("fit", made, "--group", "party", "--epochs", "3", "--out", model)
+    assert result.returncode == 1
+    assert "--epochs is of text" in result.stderr
+    table = tmp_path / "change.csv"
+    result = laplex("change", made, "party", "--csv", table)
+    assert result.returncode == 0, result.stderr
+    assert {"war", "peace"} == {line.split(",")[0] for line in table.read_text().splitlines()[1:]}

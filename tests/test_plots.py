@@ -100,7 +100,7 @@ def test_altair_is_imported_by_the_first_chart_only():
     script = "import sys, laplex.plots; laplex.plots.bars; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert "pandas" in loaded
-    assert not {"altair", "vl_convert", "networkx", "umap"} & set(loaded)
+    assert not {"altair", "vl_convert", "networkx"} & set(loaded)
 
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=12), st.floats(1, 30))

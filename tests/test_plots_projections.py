@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from itertools import product
 
 import numpy as np
@@ -143,7 +142,7 @@ def test_a_map_of_some_words(tmp_path):
         ({"at": {"party": "D"}, "words": ["war", "tax", "wra"]}, '"wra" is not in the vocabulary'),
         ({"at": {"party": "D"}, "top": 2}, "three words or more"),
         ({"at": {"party": "D"}, "top": -1}, "top=-1"),
-        ({"at": {"party": "D"}, "method": "tsne"}, 'method="tsne" is not known: write "pca" or "umap"'),
+        ({"at": {"party": "D"}, "method": "umap"}, 'method="umap" is not known: write "pca" or "tsne"'),
     ],
 )
 def test_what_no_map_can_be_drawn_of(choices, message):
@@ -151,15 +150,8 @@ def test_what_no_map_can_be_drawn_of(choices, message):
         plots.map(some_vectors(("party",), [("D",), ("R",)]), **choices)
 
 
-def test_umap_is_asked_for_by_name_if_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(lx.InputError, match="pip install umap-learn"):
-        plots.map(some_vectors((), [()]), method="umap")
-
-
-def test_umap():
-    pytest.importorskip("umap")
-    chart = plots.map(some_vectors((), [()]), method="umap")
+def test_a_map_of_nearest_neighbors():
+    chart = plots.map(some_vectors((), [()]), method="tsne")
     assert np.isfinite(data(chart, layers(chart)[0])[["_x", "_y"]].to_numpy()).all()
 
 

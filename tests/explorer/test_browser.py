@@ -45,7 +45,9 @@ def test_every_page_of_two_languages_is_drawn(visit, bilingual_explorer, path, s
 
 
 def check_page(page, scheme, width):
-    page.locator("[data-testid=stVegaLiteChart] svg, .grid .item").first.wait_for(state="attached", timeout=60_000)
+    page.locator("[data-testid=stVegaLiteChart] svg, .grid .item, canvas.words").first.wait_for(
+        state="attached", timeout=60_000
+    )
     assert [text for text in page.complaints if PROBES not in text] == []
     assert {urlsplit(url).hostname for url in page.requests if not url.startswith(("data:", "blob:"))} == {"127.0.0.1"}
     assert page.locator("[data-testid=stException]").count() == 0
@@ -197,48 +199,65 @@ def test_findings_are_drawn_without_waiting(visit):
     page.locator("svg").get_by_text("not shown to hold").first.wait_for()
 
 
-def dots(page):
-    """Where the dots of the map are, and their colors."""
-    page.locator("svg .mark-symbol.role-mark path").first.wait_for()
-    found = page.locator("svg .mark-symbol.role-mark path").element_handles()
-    return [(dot.bounding_box(), dot.get_attribute("fill")) for dot in found]
+def on_map(page, expression):
+    """The value of an expression about the map, which is drawn on canvases."""
+    page.locator("canvas.words").wait_for(timeout=60_000)
+    page.wait_for_timeout(1_000)  # nothing moves any more
+    roots = "[...document.querySelectorAll('*')].map((one) => one.shadowRoot).filter(Boolean)"
+    found = f"[document, ...{roots}].map((root) => root.querySelector('.atlas')?.map).find(Boolean)"
+    return page.evaluate(f"(() => {{ const map = {found}; return {expression}; }})()")
 
 
-def test_a_map_is_colored_by_a_column(visit):
-    page = visit("map?top=20")
-    assert len({color for _, color in dots(page)}) == 1
-    choose(page, "Color", "by party")
-    page.locator("svg").get_by_text("Party", exact=True).wait_for()
-    drawn = dots(page)
-    assert len({color for _, color in drawn}) == 2
-    assert len(drawn) % 2 == 0
-    assert parse_qs(urlsplit(page.url).query)["color"] == ["by party"]
+def click_on_map(page, word):
+    x, y = on_map(page, f"map.screen(map.data.words.indexOf({word!r}))")
+    area = page.locator("canvas.words").bounding_box()
+    page.mouse.move(area["x"] + x, area["y"] + y)
+    page.mouse.click(area["x"] + x, area["y"] + y)
+    settle(page)
+
+
+def test_a_click_on_a_word_of_the_map_shows_its_neighbors_and_stands_in_the_address(visit, fitted):
+    page = visit("map")
+    words = on_map(page, "map.data.words")
+    assert words == fitted.words()
+    assert on_map(page, "map.gl.getError()") == 0
+    click_on_map(page, "army")
+    page.get_by_role("heading", name="“army”").wait_for()
+    assert parse_qs(urlsplit(page.url).query)["find"] == ["army"]
+    assert on_map(page, "map.data.words[map.selected]") == "army"
+    near = neighbors(page)
+    assert near == [words[i] for i in on_map(page, "map.near")]
+    page.get_by_text("All about “army”").click()
+    page.get_by_text("Words used like “army”").wait_for()
+    assert page.complaints == [text for text in page.complaints if PROBES in text]
     assert page.evaluate("window.hacked") is None
 
 
-def test_a_shared_map_is_colored_between_its_poles(visit, fitted):
-    page = visit("map?top=20&color=between+two+poles&plus=war&minus=tax,+money")
-    page.locator("svg").get_by_text("↑ war", exact=True).wait_for()
-    page.locator("svg").get_by_text("↓ tax, money", exact=True).wait_for()
-    assert len({color for _, color in dots(page)}) > 10
+def test_a_shared_address_restores_the_map(visit):
+    page = visit("map?find=war&color=by+party&moves=year&at.year=2001")
+    assert on_map(page, "[map.moment, map.output.textContent, map.data.words[map.selected]]") == [2, "2001", "war"]
+    assert len(set(on_map(page, "[...map.colors].filter((_, i) => i % 4 === 0)"))) > 1
+    page.locator(".legend").get_by_text("more in D").wait_for()
+    x, y = on_map(page, "map.screen(map.selected)")
+    assert on_map(page, f"Math.hypot({x} - map.width / 2, {y} - map.height / 2)") < 1  # in the middle
 
 
-def test_a_map_can_be_zoomed_and_read(visit):
-    page = visit("map?top=20&color=by+party")
-    page.set_viewport_size({"width": 1400, "height": 1400})  # all of the map is on the screen
-    before, _ = dots(page)[0]
-    page.mouse.move(before["x"] + before["width"] / 2, before["y"] + before["height"] / 2)
-    tooltip = page.locator("#vg-tooltip-element")
-    tooltip.wait_for(state="visible")
-    keys = {text.rstrip(":") for text in tooltip.locator("td.key").all_inner_texts()}
-    assert {"Word", "Party", "Occurrences"} <= keys
-    # a point of the map that is far from the dot, which would stay where it is
-    area = page.locator("[data-testid=stVegaLiteChart] svg").bounding_box()
-    page.mouse.move(area["x"] + area["width"] * 0.4, area["y"] + area["height"] * 0.4)
-    page.mouse.wheel(0, -600)
-    page.wait_for_timeout(500)
-    after, _ = dots(page)[0]
-    assert abs(after["x"] - before["x"]) + abs(after["y"] - before["y"]) > 5
+def test_the_map_is_moved_by_keys_and_the_slider_moves_words(visit):
+    page = visit("map?color=between+two+poles&plus=war&minus=tax,+money")
+    before = on_map(page, "[...map.center, map.zoom]")
+    page.locator("canvas.words").focus()
+    for key in ("ArrowRight", "+"):
+        page.keyboard.press(key)
+    after = on_map(page, "[...map.center, map.zoom]")
+    assert after[0] > before[0]
+    assert after[2] > before[2]
+    places = on_map(page, "[...map.places]")
+    page.get_by_role("slider", name="Year").focus()
+    page.keyboard.press("End")
+    page.wait_for_timeout(1_500)
+    settle(page)
+    assert on_map(page, "[...map.places]") != places
+    assert parse_qs(urlsplit(page.url).query)["at.year"] == ["2003"]
 
 
 def test_a_word_is_translated_and_a_click_translates_back(visit, bilingual_explorer, bilingual):

@@ -183,6 +183,14 @@ def test_a_word_without_a_direction_is_no_translation():
     assert "it3" not in set(found["neighbor"])
 
 
+def test_a_map_that_is_stopped_can_be_made_later(tmp_path, monkeypatch):
+    KINDS["time"].save(tmp_path / "m.laplex")
+    app = look(tmp_path / "m.laplex", "map", monkeypatch, {"_map_stopped": True})
+    assert [button.label for button in app.button] == ["Make the map"]
+    app.button[0].click().run()
+    assert [section.value for section in app.subheader] == ["Click a word"]
+
+
 def html(app):
     """All HTML of a page."""
     return "".join(element.proto.body for element in app.get("html"))

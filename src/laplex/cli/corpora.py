@@ -181,24 +181,24 @@ def phrases_of(options: list[str] | None) -> lx.Phrases | None:
 
 @command("laplex cache --clear")
 def cache(clear: Annotated[bool, Option("--clear", help="Delete the contents of the cache.")] = False) -> None:
-    """Show where tokenized corpora, their text and label-free fits are cached, and how much disk space they take."""
+    """Show where tokenized corpora, their text, label-free fits and maps are cached, and their disk space."""
     from laplex.runtime import storage
     from laplex.text.tokens import cache_folder
 
-    corpora, texts, fits = _cached("tokens"), _cached("originals"), _cached("pooled")
+    corpora, texts, fits, maps = (_cached(kind) for kind in ("tokens", "originals", "pooled", "map"))
     size, text_size = (
         sum(file.stat().st_size for folder in folders for file in folder.iterdir())
-        for folders in ((*corpora, *texts, *fits), texts)
+        for folders in ((*corpora, *texts, *fits, *maps), texts)
     )
     if clear:
-        for folder in (*corpora, *texts, *fits):
+        for folder in (*corpora, *texts, *fits, *maps):
             storage.delete(folder)
     counts = f"{len(corpora)} corpora and {len(fits)} label-free fits"
     sizes = f"{size / 1e6:,.1f} MB (original text: {text_size / 1e6:,.1f} MB)"
     show(f"{counts}, {sizes}, {'deleted from' if clear else 'in'} {cache_folder()}")
 
 
-def _cached(kind: Literal["tokens", "originals", "pooled"]) -> list[Path]:
+def _cached(kind: str) -> list[Path]:
     """The folders of the cache whose manifest says that laplex saved an object of this kind there."""
     from laplex.runtime import storage
     from laplex.text.tokens import cache_folder

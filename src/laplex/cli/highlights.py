@@ -9,14 +9,15 @@ from typing import Any
 from laplex.cli.printing import explorer, show, suggest
 from laplex.embeddings import Embeddings
 from laplex.reports import choosing
+from laplex.reports.finding import Finding, panel
 from laplex.reports.findings import sentence
-from laplex.reports.highlights import Highlight, highlights, quotes
+from laplex.reports.highlights import highlights
 
 NOTHING_HOLDS = ": no row of the list holds"  # which is said of a table
 WORDS_LOOKED_AT = 200  # the most frequent, among which a word to ask about is found
 
 
-def show_findings(fitted: Embeddings, most: int, *, passages: bool = False) -> list[Highlight]:
+def show_findings(fitted: Embeddings, most: int, *, passages: bool = False) -> list[Finding]:
     """Print what the tests of a fit say, and the first findings, with a passage of either side if that is asked."""
     tests = choosing.inference(fitted, choosing.first_language(fitted))
     for column in fitted.columns:
@@ -32,18 +33,20 @@ def show_findings(fitted: Embeddings, most: int, *, passages: bool = False) -> l
     return found
 
 
-def _show_evidence(finding: Highlight, tests: Any) -> None:
+def _show_evidence(finding: Finding, tests: Any) -> None:
     users = " and ".join(f"{side.units:,}" for side in finding.sides)
     users = f"; used by {users} {'documents' if finding.unit is None else f'values of {finding.unit}'}" if users else ""
     interval = f"{finding.interval:.0%} interval {finding.lower:.2f} to {finding.upper:.2f}"
     show(f"Difference {finding.estimate:.2f} ({interval}), adjusted p {finding.p_adjusted:.2g}{users}.", "   ", "   ")
-    for side, quote in quotes(finding.explain(tests)).items() if finding.sides else ():
-        text = f"{side}: … {quote['before']}{quote['word']}{quote['after']} … ({quote['source']})"
-        show(text, "      ", "   ")
+    sides = tuple(side.name for side in finding.sides)
+    for side in panel(finding.explain(tests), sides) if sides else ():
+        for quote in side["passages"]:
+            text = f"{side['name']}: … {quote['before']}{quote['word']}{quote['after']} … ({quote['source']})"
+            show(text, "      ", "   ")
 
 
 def suggest_questions(
-    model: Path | str, fitted: Embeddings, found: Sequence[Highlight] = (), *, quiet: bool = False
+    model: Path | str, fitted: Embeddings, found: Sequence[Finding] = (), *, quiet: bool = False
 ) -> None:
     """Print the commands that ask a model first: its columns, a word, and all of it at once."""
     language = choosing.first_language(fitted) if len(fitted.languages) > 1 else None

@@ -158,7 +158,13 @@ def unit_box(fitted: Embeddings, tokens: Tokens, column: str) -> str | None:
     return None if chosen == first else str(chosen)
 
 
-def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], key: str) -> str | None:
+def chosen_word(
+    fitted: Embeddings,
+    language: str | None,
+    words: Sequence[str],
+    key: str,
+    placeholder: str = "Click a row, or type a word",
+) -> str | None:
     """A word that is looked into, if one is chosen; raises UnknownWordError for one that is not in the vocabulary."""
     word = st.selectbox(
         "Look into",
@@ -169,7 +175,7 @@ def chosen_word(fitted: Embeddings, language: str | None, words: Sequence[str], 
         width=WORD_BOX_WIDTH,
         accept_new_options=True,
         filter_mode="prefix",
-        placeholder="Click a row, or type a word",
+        placeholder=placeholder,
     )
     if not word:
         return None

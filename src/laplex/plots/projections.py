@@ -1,13 +1,12 @@
 """Word vectors in two dimensions: the words of a slice as a map, and the path of one word through time.
 
 Vectors are first scaled to length one, so that near points mean a large cosine, as for neighbors. The two dimensions
-are principal components, or those of UMAP. N points, D dimensions.
+are principal components, or those of t-SNE. N points, D dimensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -21,11 +20,11 @@ from laplex.plots.chart import COLORS, MUTED, Chart, Floats, alt, records, title
 from laplex.questions.change import ordered_column
 from laplex.questions.contrast import matched_slices
 from laplex.questions.cosine import cosines, directions, nearest
+from laplex.questions.layout import neighbor_layout
 from laplex.questions.positions import Pole
 from laplex.questions.similarity import Similarities
-from laplex.runtime.display import say
 
-Method = Literal["pca", "umap"]
+Method = Literal["pca", "tsne"]
 Color = str | tuple[Pole, Pole]
 AxisTitles = tuple[str | None, str | None]
 
@@ -122,7 +121,7 @@ def map(
         fitted: Fitted or loaded vectors.
         words: The words to draw. By default the most frequent ones of the slice.
         top: How many words are drawn if none are given.
-        method: "pca" for principal components, or "umap", which needs the package umap-learn.
+        method: "pca" for principal components, or "tsne", which keeps the nearest neighbors of words together.
         color: A column that vectors vary by: each word then has a point at each of its values, joined by a line. Or
             two poles, such as ("rich", "poor"): words are then colored by where they stand between them.
         language: The language of the words, if there are several.
@@ -194,17 +193,9 @@ def _two_dimensions(vectors: Floats, method: str) -> tuple[Floats, AxisTitles]:
     """Points (N, 2), and the titles of their axes."""
     if method == "pca":
         return principal_components(vectors)
-    if method != "umap":
-        raise InputError(f'method="{method}" is not known: write "pca" or "umap"')
-    try:
-        umap = import_module("umap").UMAP
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f'method="umap" needs umap-learn ({error}): pip install umap-learn, or write method="pca"'
-        ) from None
-    say(f"placing {len(vectors):,} words by UMAP")
-    reducer = umap(n_neighbors=min(15, len(vectors) - 1), metric="cosine", init="pca", random_state=0, n_jobs=1)
-    return np.asarray(reducer.fit_transform(vectors), np.float64), (None, None)
+    if method != "tsne":
+        raise InputError(f'method="{method}" is not known: write "pca" or "tsne"')
+    return neighbor_layout(vectors), (None, None)
 
 
 def _column_colors(fitted: Vectors, column: str) -> Any:
