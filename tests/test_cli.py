@@ -26,6 +26,7 @@ COMMANDS = [
     "update",
     "tune",
     "demo",
+    "encode",
     "cache",
     *QUESTIONS,
     "explain",

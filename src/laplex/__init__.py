@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from laplex.runtime.program import __version__ as __version__
     from laplex.text import word2vec
     from laplex.text.corpus import Corpus, demo, read
+    from laplex.text.encoding import encode
+    from laplex.text.occurrences import Occurrences, occurrences
     from laplex.text.phrases import Phrases
     from laplex.text.tokens import Tokens
     from laplex.text.vocabulary import Vocabulary
@@ -48,6 +50,7 @@ __all__ = [
     "LaplexError",
     "Model",
     "Nested",
+    "Occurrences",
     "Pairs",
     "Phrases",
     "Prior",
@@ -64,6 +67,7 @@ __all__ = [
     "by_frequency",
     "change",
     "demo",
+    "encode",
     "evaluation",
     "explore",
     "fit",
@@ -73,6 +77,7 @@ __all__ = [
     "load",
     "load_word2vec",
     "normalize_rotation",
+    "occurrences",
     "plots",
     "read",
     "report",
@@ -111,6 +116,8 @@ __getattr__, __dir__ = lazy.attributes(
         "laplex.runtime.program": ["__version__"],
         "laplex.text": ["word2vec"],
         "laplex.text.corpus": ["Corpus", "demo", "read"],
+        "laplex.text.encoding": ["encode"],
+        "laplex.text.occurrences": ["Occurrences", "occurrences"],
         "laplex.text.phrases": ["Phrases"],
         "laplex.text.tokens": ["Tokens"],
         "laplex.text.vocabulary": ["Vocabulary"],

@@ -150,10 +150,11 @@ class Embeddings(Similarities, Contrasts, Changes, Exports):
     def deviation(
         self, word: str, language: str | None = None, *, at: Mapping[str, Any] | None = None
     ) -> NDArray[np.float32]:
-        """The standard deviation of each number in a word's vector, from a variational fit.
+        """The standard deviation of each number in a word's vector, from a variational fit or a fit to occurrences.
 
-        This is what the model believes with all occurrences independent, and it is too narrow: mean-field inference
-        takes each number as independent of all others. It is no test, and says nothing about another sample of text.
+        This is what the model believes with all occurrences independent. Of a variational fit it is too narrow:
+        mean-field inference takes each number as independent of all others. It is no test, and says nothing about
+        another sample of text.
 
         Args:
             word: A word.

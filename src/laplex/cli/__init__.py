@@ -2,6 +2,7 @@
 
     laplex info, change, cache, pairs    describe a corpus or a model, change in little text, the cache, dictionaries
     laplex fit, update, tune, demo       estimate models
+    laplex encode                        contextual vectors of occurrences, to be fitted
     laplex contrast, distance, drift, regress, explain, passages    test how words differ
     laplex neighbors, similarity, association, trajectory, project, stability    ask saved models
     laplex evaluate, export, explore, report    score a model, or pass it on
@@ -10,7 +11,7 @@ Results are printed to standard output; progress and messages to standard error.
 error in the input (one line says which), 2 for wrong usage, 130 after Ctrl-C.
 """
 
-from laplex.cli import app, corpora, fitting, inference, models
+from laplex.cli import app, corpora, encoding, fitting, inference, models
 from laplex.cli.app import main
 
-__all__ = ["app", "corpora", "fitting", "inference", "main", "models"]
+__all__ = ["app", "corpora", "encoding", "fitting", "inference", "main", "models"]

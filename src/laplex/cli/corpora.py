@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
@@ -13,6 +13,9 @@ from laplex.cli.app import Csv, Plot, Quiet, command
 from laplex.cli.options import Top, Word
 from laplex.cli.printing import answer, show, suggest, write_csv
 from laplex.errors import StorageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TextColumn = Annotated[str, Option("--text", help="The column that holds the text.")]
 Unit = Annotated[
@@ -127,8 +130,11 @@ def change(
     quiet: Quiet = False,
 ) -> None:
     """Show how far words have moved between two periods of little text, averaged over several fits, with intervals."""
-    from laplex.cli.findings import show_rest
-
+    if are_occurrences(file):
+        found = lx.Occurrences.load(file)
+        frame = lx.change(found, column, word, values=value, unit=unit, min_uses=min_uses, quiet=quiet)
+        _show_change(frame, top, csv, plot)
+        return
     corpus = lx.read(
         file,
         text=text,
@@ -144,13 +150,26 @@ def change(
     frame = lx.change(
         corpus, column, word, values=value, refits=refits, min_uses=min_uses, seed=seed, threads=threads, quiet=quiet
     )
+    _show_change(frame, top, csv, plot)
+    read = [*(["--text", text] if text != "text" else []), *(["--unit", unit] if unit else [])]
+    periods = ["--time", time, "--every", every] if time else ["--group", column]
+    suggest([["fit", file, *read, *periods, "--out", f"{Path(file).stem}.laplex"]], quiet=quiet)
+
+
+def _show_change(frame: pd.DataFrame, top: int, csv: Path | None, plot: Path | None) -> None:
+    from laplex.cli.findings import show_rest
+
     if csv is not None:
         write_csv(frame, csv)
     answer(frame.head(top), None, plot, lx.plots.bars)
     show_rest(frame, top, csv)
-    read = [*(["--text", text] if text != "text" else []), *(["--unit", unit] if unit else [])]
-    periods = ["--time", time, "--every", every] if time else ["--group", column]
-    suggest([["fit", file, *read, *periods, "--out", f"{Path(file).stem}.laplex"]], quiet=quiet)
+
+
+def are_occurrences(file: str | Path) -> bool:
+    """Whether a folder holds saved occurrences."""
+    from laplex.runtime import storage
+
+    return storage.exists(file) and storage.read_manifest(Path(file))["kind"] == "occurrences"
 
 
 def phrases_of(options: list[str] | None) -> lx.Phrases | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ from laplex.cli.corpora import (
     TextColumn,
     Tokenizer,
     Unit,
+    are_occurrences,
     phrases_of,
 )
 from laplex.cli.options import SavedModel
@@ -43,6 +45,10 @@ Seed = Annotated[int, Option(help="The random seed; with one thread, the same se
 Checkpoint = Annotated[Path | None, Option(help="A folder for checkpoints, from which an interrupted run continues.")]
 
 FINDINGS_OF_FIT = 3
+OF_OCCURRENCES = {  # the options of a fit that occurrences with vectors have a use for
+    *("file", "group", "group_strength", "time", "time_strength", "ridge", "dimensions"),
+    *("out", "tests", "threads", "quiet"),
+}
 FINDINGS_OF_DEMO = 5
 CHOSEN = "Default: chosen by held-out documents."
 READ_OPTIONS = ("text", "unit", "language_column", "tokenizer", "tags", "documents", "missing", "encoding")
@@ -229,6 +235,9 @@ def fit(
     options = locals()
     is_first_rank = communicator().rank == 0
     quiet = quiet or not is_first_rank
+    if are_occurrences(shared["file"]):
+        _fit_occurrences(options | shared, out)
+        return
     model, tokens = model_and_tokens(**shared, column=column, number=number, absent=absent, quiet=quiet)
     training = lx.Training(
         rotate="auto" if rotate is None else rotate, **{name: options[name] for name in TRAINING_OPTIONS}
@@ -246,6 +255,28 @@ def fit(
         fitted.save(out)
         show(f"{fitted!r}, saved in {out}")
         suggest_questions(out, fitted, show_findings(fitted, FINDINGS_OF_FIT), quiet=quiet)
+
+
+def _fit_occurrences(options: dict[str, Any], out: Path) -> None:
+    """Fit saved occurrences; options of text are an error if they are given."""
+    from laplex.cli.highlights import show_findings, suggest_questions
+
+    for name, option in signature(fit).parameters.items():
+        if name not in OF_OCCURRENCES and options.get(name, option.default) not in (option.default, None, [], ()):
+            file = options["file"]
+            raise InputError(f'--{name.replace("_", "-")} is of text, and "{file}" holds occurrences: leave it out')
+    prior: lx.Prior = lx.Ridge(options["ridge"])
+    vary = list(dict.fromkeys(options["group"] or []))
+    for name in vary:
+        prior = prior + lx.Groups(name, options["group_strength"])
+    if time := options["time"]:
+        prior, vary = prior + lx.Chain(time, options["time_strength"]), [*vary, time]
+    model = lx.Model(vary, prior, dimensions=options["dimensions"])
+    asked = {name: options[name] for name in ("tests", "threads", "quiet")}
+    fitted = lx.fit(model, lx.Occurrences.load(options["file"]), **asked)
+    fitted.save(out)
+    show(f"{fitted!r}, saved in {out}")
+    suggest_questions(out, fitted, show_findings(fitted, FINDINGS_OF_FIT), quiet=options["quiet"])
 
 
 @command("laplex update speeches.laplex speeches-2025.csv --text speech --time date --every 2y --out new.laplex")

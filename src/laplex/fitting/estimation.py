@@ -34,6 +34,7 @@ from laplex.runtime.display import bar, say
 from laplex.runtime.distributed import communicator
 from laplex.runtime.processors import available_threads
 from laplex.text.corpus import Corpus
+from laplex.text.occurrences import Occurrences
 from laplex.text.tokens import Tokens
 
 __all__ = ["DivergedError", "Estimation", "Report", "fit", "fit_identity"]
@@ -43,7 +44,7 @@ MAX_HELD_OUT_TOKENS = 100_000  # by which epochs are judged
 
 def fit(
     model: Model,
-    corpus: Corpus | Tokens,
+    corpus: Corpus | Tokens | Occurrences,
     training: Training | None = None,
     *,
     start: Any = None,
@@ -74,6 +75,17 @@ def fit(
         model = lx.Model(vary=["party"], prior=lx.Ridge() + lx.Groups("party"))
         fitted = lx.fit(model, speeches, min_count=50, epochs=5)
     """
+    if isinstance(corpus, Occurrences):
+        if training is not None or start is not None or set(options) - {"threads"}:
+            wrong = (
+                ["training"] * (training is not None)
+                + ["start"] * (start is not None)
+                + sorted(set(options) - {"threads"})
+            )
+            raise InputError(f"{wrong[0]}= is of text: occurrences are fitted exactly, without epochs; leave it out")
+        from laplex.fitting.exact import fit_occurrences
+
+        return fit_occurrences(model, corpus, tests=tests, quiet=quiet, **options)
     token_options, options = split_token_options(options)
     known = {field.name for field in fields(Training)}
     for name in options:

@@ -114,7 +114,9 @@ def tokens_of(fitted: Embeddings, tokens: Tokens | None = None) -> Tokens:
         return tokens
     if tokens is None:
         try:
-            tokens = Tokens(storage.load(known["folder"], "tokens"))
+            from laplex.text.occurrences import open_tokens  # which imports what reads files
+
+            tokens = open_tokens(known["folder"])
         except StorageError as error:
             raise InputError(f"the text of this model is needed, but {error}: give it as tokens=") from None
     if tokens.digest != known["digest"]:

@@ -20,8 +20,9 @@ N positions, V words, D dimensions, n cells (a word at an end in a unit), U unit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,20 @@ from numpy.typing import NDArray
 from laplex.errors import InputError, check_int, check_interval, quote
 from laplex.fitting.estimation import fit
 from laplex.fitting.training import tokens_for_fits
+from laplex.inference.prototypes import usual_measures
 from laplex.model.model import Model
 from laplex.model.priors.prior import Ridge
 from laplex.model.vectors import as_list
 from laplex.runtime.display import say
 from laplex.text.corpus import Corpus
+from laplex.text.occurrences import Occurrences
 from laplex.text.periods import have_order, in_order
 from laplex.text.slices import spans
 from laplex.text.tokens import Tokens
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Stretch = tuple[Ints, Ints, NDArray[np.float32]]  # the cell and the end of every position, and h
 
 LITTLE_TEXT = Model(prior=Ridge(30.0), likelihood="sgns", dimensions=50, window=10)  # experiments/RESULTS.md
 TRAINING = {"epochs": 10, "holdout": 0.0, "drawn": 16}  # more negatives for each block were not tried
@@ -52,10 +56,11 @@ ORDINARY_USES = 20  # at each end, of words that show in which directions all wo
 SHRINKAGE = 0.3  # s
 LEAST_LENGTH = 0.5  # of a squared length without noise, as a share of that with noise
 TINY = 1e-12
+OCCURRENCES_TOGETHER = 50_000  # whose vectors are in memory
 
 
 def change(
-    corpus: Corpus | Tokens,
+    corpus: Corpus | Tokens | Occurrences,
     column: str,
     words: str | Sequence[str] | None = None,
     *,
@@ -74,7 +79,8 @@ def change(
     distances between fitted vectors (`drift(..., test=False)`) are mostly noise there, and differ from seed to seed.
 
     Args:
-        corpus: A Corpus, or Tokens, of one language.
+        corpus: A Corpus, or Tokens, of one language. Of Occurrences (`lx.encode`), the vectors that they have are
+            compared, and nothing is fitted.
         column: The column, such as a period.
         words: A word, or several, instead of all that are used often enough.
         values: The two values to compare, by default the first and the last.
@@ -94,6 +100,8 @@ def change(
         the noise of few uses adds to it, over their squared length: 0 for no change (and by chance a little below),
         2 for contexts that have nothing in common, more for opposite ones. "lower" and "upper" are its interval over
         units, given the vectors of the contexts. A word that fewer than two units use at one of the values has none.
+        Of Occurrences, the usual measures follow, each with an interval: "prt" is the cosine distance of the mean
+        vectors, "apd" the mean cosine distance of pairs. Both grow with the noise of few uses.
 
     Example:
         lx.change(speeches, "period", ["tax", "climate"], refits=10)
@@ -106,6 +114,12 @@ def change(
     options = TRAINING | training
     if not isinstance(corpus, Tokens):
         options = {"min_count": 3, "keep": as_list(words) if words is not None else ()} | options
+    if isinstance(corpus, Occurrences):
+        if training or model is not LITTLE_TEXT:
+            named = next(iter(training), "model")
+            raise InputError(f"{named}= is of text: occurrences have vectors already, leave it out")
+        of_vectors = _Uses.of(corpus, column, values, unit)
+        return _change_of_occurrences(of_vectors, corpus, of_vectors.asked(words, min_uses), interval)
     tokens, options = tokens_for_fits(corpus, options, quiet)
     uses = _Uses.of(tokens, column, values, unit)
     asked = uses.asked(words, min_uses)
@@ -113,8 +127,22 @@ def change(
     for number in range(refits):
         say(f"fit {number + 1} of {refits}, from seed {first + number}", quiet=quiet)
         fitted = fit(replace(model, vary=()), tokens, seed=first + number, tests=False, quiet=quiet, **options)
-        found.append(uses.moves(fitted.contexts(), asked))
+        found.append(uses.moves(partial(uses.contexts, fitted.contexts()), asked))
     return uses.table(asked, found, interval)
+
+
+def _change_of_occurrences(uses: _Uses, occurrences: Occurrences, asked: Ints, interval: float) -> pd.DataFrame:
+    """The same for occurrences that have vectors, with the usual measures beside."""
+
+    def vectors() -> Iterator[tuple[Ints, Ints, NDArray[np.float32]]]:
+        position = np.flatnonzero(uses.end >= 0)  # a document is one occurrence
+        cell = (np.asarray(occurrences.ids, np.int64) * 2 + uses.end) * uses.number + uses.unit
+        for some in np.array_split(position, max(1, len(position) // OCCURRENCES_TOGETHER)):
+            yield np.searchsorted(uses.cells, cell[some]), uses.end[some], _unit(occurrences.vectors[some])
+
+    table = uses.table(asked, [uses.moves(vectors, asked)], interval)
+    measures = usual_measures(occurrences, uses.end, uses.unit, asked, interval)
+    return table.merge(measures, "left", "word")
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +202,11 @@ class _Uses:
         return np.array([vocabulary[word] for word in dict.fromkeys(as_list(words))], np.int64)
 
     @property
+    def number(self) -> int:
+        """U"""
+        return int(self.unit.max()) + 1
+
+    @property
     def counts(self) -> Floats:
         """(2, V) The uses of words at either end."""
         return self._by_end(self.sizes)
@@ -181,14 +214,14 @@ class _Uses:
     def _by_end(self, numbers: NDArray[Any]) -> Floats:
         """(2, V) The sums of numbers of cells."""
         size = len(self.tokens.vocabularies[0])
-        row = self.cells // (int(self.unit.max()) + 1)
+        row = self.cells // self.number
         return np.asarray(np.bincount(row, numbers, 2 * size).reshape(size, 2).T, np.float64)
 
-    def moves(self, vectors: NDArray[np.float32], asked: Ints) -> _Moves:
-        """How words move, given the vectors (V, D) of contexts."""
-        sums = self._sums(vectors)
-        size, dimensions = len(self.tokens.vocabularies[0]), vectors.shape[1]
-        row = self.cells // (int(self.unit.max()) + 1)  # word * 2 + end
+    def moves(self, contexts: Callable[[], Iterator[Stretch]], asked: Ints) -> _Moves:
+        """How words move, given what reads h."""
+        sums = self._sums(contexts)
+        size, dimensions = len(self.tokens.vocabularies[0]), sums.shape[1]
+        row = self.cells // self.number  # word * 2 + end
         rows = np.arange(2 * size)
         start = np.searchsorted(row, np.arange(2 * size + 1))
         uses, units = np.maximum(self.counts.T.reshape(-1), 1.0), np.diff(start)
@@ -222,35 +255,36 @@ class _Uses:
         """(D, D) The symmetric root of W: directions in which ordinary words move have little weight."""
         ordinary = (self.counts.min(0) >= ORDINARY_USES) & (noise > 0)
         dimensions = d.shape[1]
-        if not ordinary.any():
+        if np.count_nonzero(ordinary) < dimensions:  # too few to tell these directions from those of the words
             return np.eye(dimensions)
         moves = d[ordinary] / np.sqrt(noise[ordinary])[:, None]
         spread, axes = np.linalg.eigh(moves.T @ moves)
         weight = 1 / (np.maximum(spread, 0.0) + SHRINKAGE * max(spread.mean(), TINY))
         return np.asarray((axes * np.sqrt(weight / weight.mean())) @ axes.T)
 
-    def _sums(self, vectors: NDArray[np.float32]) -> Floats:
+    def _sums(self, contexts: Callable[[], Iterator[Stretch]]) -> Floats:
         """(n, D) The sums of x over the uses in each cell."""
-        counts = self.tokens.vocabularies[0].counts
-        share = counts / max(int(counts.sum()), 1)
-        weighted = vectors * (COMMON_SHARE / (COMMON_SHARE + share)).astype(np.float32)[:, None]
-        total, number = np.zeros((2, vectors.shape[1])), np.zeros(2)
-        for _, end, h in self._contexts(weighted):
+        total, number = np.zeros((2, 1)), np.zeros(2)
+        for _, end, h in contexts():
+            total = total + np.zeros((2, h.shape[1]))
             for side in (0, 1):
                 total[side] += h[end == side].sum(0, dtype=np.float64)
                 number[side] += (end == side).sum()
         center = (total / np.maximum(number, 1)[:, None]).astype(np.float32)
-        sums = np.zeros((len(self.cells), vectors.shape[1]))
-        for cell, end, h in self._contexts(weighted):
+        sums = np.zeros((len(self.cells), total.shape[1]))
+        for cell, end, h in contexts():
             h -= center[end] * h.any(axis=1, keepdims=True)
             order = np.argsort(cell, kind="stable")
             places, first = np.unique(cell[order], return_index=True)
             sums[places] += np.add.reduceat(_unit(h)[order], first)
         return sums
 
-    def _contexts(self, weighted: NDArray[np.float32]) -> Iterator[tuple[Ints, Ints, NDArray[np.float32]]]:
-        """By stretches of text, of every position at either end: its cell, its end, and h (zero without a context)."""
-        number, offsets = int(self.unit.max()) + 1, self.tokens.offsets
+    def contexts(self, vectors: NDArray[np.float32]) -> Iterator[Stretch]:
+        """A `Stretch` of text at a time, from the vectors (V, D) of contexts; h is zero without a context."""
+        counts = self.tokens.vocabularies[0].counts
+        share = counts / max(int(counts.sum()), 1)
+        weighted = vectors * (COMMON_SHARE / (COMMON_SHARE + share)).astype(np.float32)[:, None]
+        number, offsets = self.number, self.tokens.offsets
         for first, last in spans(offsets):
             ids = np.asarray(self.tokens.ids[offsets[first] : offsets[last]], np.int64)
             document = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))

@@ -23,8 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from laplex.inference import kernels
+from laplex.inference.occurrence_pass import OccurrencePass
 from laplex.inference.score_test import group_scores
 from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.units import Floats, Ints
@@ -33,7 +35,7 @@ Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Occurrences:
+class OccurrencePlaces:
     """Where words stand, and what is around them."""
 
     word: Ints  # (n) its number among those asked for
@@ -43,14 +45,16 @@ class Occurrences:
     context: NDArray[np.int32]  # (n, 2 window) the words around it, or −1
     weight: Singles  # (n, 2 window) 1 − σ, or 0
 
-    def of(self, word: int) -> Occurrences:
+    def of(self, word: int) -> OccurrencePlaces:
         """Those of one word."""
         mine = self.word == word
-        return Occurrences(*(getattr(self, field.name)[mine] for field in fields(self)))
+        return OccurrencePlaces(*(getattr(self, field.name)[mine] for field in fields(self)))
 
 
-def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> Occurrences:
+def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> OccurrencePlaces:
     """All occurrences of some words of a pass, after subsampling."""
+    if isinstance(text, OccurrencePass):
+        return OccurrencePlaces(*text.places_of(chosen))
     place, rho, width = text.places(text.ids[list(chosen)]), text.rho[list(chosen)], 2 * text.text.window
     number = np.zeros(len(text.pieces), np.int64)
     none = np.empty((0, 4), np.int64), np.empty((0, width), np.float32), np.empty((0, width), np.int32)
@@ -75,7 +79,7 @@ def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> Occurrences:
 
     text.each_piece(write)
     word, unit, document, position = np.ascontiguousarray(where.T)
-    return Occurrences(word, unit, document, position, context, weight)
+    return OccurrencePlaces(word, unit, document, position, context, weight)
 
 
 class UnitWeights(NamedTuple):
@@ -122,8 +126,10 @@ def sides_of_units(text: ScorePass, sides: Sequence[Sequence[int]]) -> Ints:
     return np.asarray(side[text.units.label])
 
 
-def decompose(text: ScorePass, table: ScoreTable, found: Occurrences, weights: UnitWeights) -> Decomposition:
+def decompose(text: ScorePass, table: ScoreTable, found: OccurrencePlaces, weights: UnitWeights) -> Decomposition:
     """Take a difference of a word apart; `found` are its occurrences alone."""
+    if isinstance(text, OccurrencePass):
+        return _decompose_vectors(text, table, found, weights)
     size, direction = len(text.text.keep), weights.direction
     excess, error = _excess(text, table, found, weights)
     along = text.text.alpha[:, : text.dimensions] @ direction
@@ -139,12 +145,33 @@ def decompose(text: ScorePass, table: ScoreTable, found: Occurrences, weights: U
     )
 
 
+def _decompose_vectors(
+    text: OccurrencePass, table: ScoreTable, found: OccurrencePlaces, weights: UnitWeights
+) -> Decomposition:
+    """The same for occurrences with vectors: the contribution of each is divided among the words around it."""
+    size, direction = len(text.context_names), weights.direction
+    inside, side = found.context >= 0, weights.side[found.unit]
+    height = (text.vectors_of(found.document) - table.score.sum(0) / max(table.tau.sum(), 1e-300)) @ direction
+    mine = height * (weights.here * table.unit_weight)[found.unit] / np.maximum(inside.sum(1), 1)
+    cluster = np.unique(text.units.cluster, return_inverse=True)[1][found.unit]
+    shape = int(cluster.max(initial=0)) + 1, size
+    cells = np.broadcast_to(cluster[:, None], inside.shape)[inside], found.context[inside]
+    by_cluster = sparse.csr_array((np.broadcast_to(mine[:, None], inside.shape)[inside], cells), shape=shape)
+    contribution = np.asarray(by_cluster.sum(0))
+    error = np.sqrt(np.maximum((by_cluster**2).sum(0) - contribution**2 / shape[0], 0.0))
+    count = np.array([np.bincount(found.context[(side == g)[:, None] & inside], minlength=size) for g in (0, 1)])
+    rate = count / np.maximum(np.bincount(side[side >= 0], minlength=2), 1)[:, None]
+    mean = [height[side == number].mean() if (side == number).any() else 0.0 for number in (0, 1)]
+    typicality = np.where(side < 0, np.nan, height - np.array([*mean, 0.0])[side])
+    return Decomposition(direction, contribution, error, rate[0] - rate[1], count, typicality, side)
+
+
 def _positions(text: ScorePass) -> Ints:
     """(N) The unit of each sampled position."""
     return np.repeat(np.arange(len(text.units)), np.diff(text.context_start))
 
 
-def _excess(text: ScorePass, table: ScoreTable, found: Occurrences, weights: UnitWeights) -> tuple[Floats, Floats]:
+def _excess(text: ScorePass, table: ScoreTable, found: OccurrencePlaces, weights: UnitWeights) -> tuple[Floats, Floats]:
     """(V) x_c, and its standard error by cluster.
 
     A cluster adds Z_c = Σ a n_c − b b_c to it; its influence is what is left of Z when its share in the weights of each

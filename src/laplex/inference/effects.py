@@ -21,11 +21,10 @@ import scipy
 
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError, quote
-from laplex.inference.contexts import pooled
 from laplex.inference.covariates import Covariates, formula_given
 from laplex.inference.design import Design
+from laplex.inference.occurrence_pass import score_pass
 from laplex.inference.partial_scores import PartialScores, pseudo_inverse
-from laplex.inference.scores import ScorePass
 from laplex.inference.units import (
     Floats,
     Ints,
@@ -58,7 +57,7 @@ def effect_along(
     design = Design.of(covariates, f"{others} {term}")
     units = design_units(tokens, documents, design.cell, len(design.matrix), options.unit)
     number = fitted.id(word, language)
-    text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=options.quiet), [number], language, options)
+    text = score_pass(fitted, tokens, units, [number], language, options)
     clusters = int(text.cluster_counts()[0])
     if clusters < 2 * options.fewest:
         raise InputError(

@@ -19,7 +19,8 @@ from laplex.fitting.provenance import tokens_of
 from laplex.inference.coefficients import CoefficientQuestion, control
 from laplex.inference.comparisons import Comparison, two_sides, units_on_line
 from laplex.inference.contexts import pooled
-from laplex.inference.decomposition import Decomposition, Occurrences, decompose, read_occurrences
+from laplex.inference.decomposition import Decomposition, OccurrencePlaces, decompose, read_occurrences
+from laplex.inference.occurrence_pass import OccurrencePass, score_pass
 from laplex.inference.regression import regression
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Floats, Ints, Options, Units, gather, interval_quantile, tokens_for
@@ -121,7 +122,7 @@ def explain(
         options, names, units, question = _term(tokens, column, options, language, values, given, at)
     number = fitted.id(word, language)
     free = pooled(fitted, tokens, quiet=options.quiet)
-    text = ScorePass(tokens, units, free, [number], language, options)
+    text = score_pass(fitted, tokens, units, [number], language, options)
     counts = text.counts()[0][0]
     for name, side in zip(names, question.sides):
         if not counts[list(side)].sum():
@@ -135,7 +136,7 @@ def explain(
     spelled = tokens.vocabularies[language].words
     return Explanation(
         *(spelled[number], column, names, float(parts.contribution.sum()), parts.direction),
-        _context_table(parts, spelled, names, interval_quantile(options.interval)),
+        _context_table(parts, text.context_names, names, interval_quantile(options.interval)),
         _neighbors(free, language, number, parts.direction, names, options.min_count),
         _passages(tokens, found, parts, names, passages),
     )
@@ -228,7 +229,7 @@ def _neighbors(
 
 
 def _passages(
-    tokens: Tokens, found: Occurrences, parts: Decomposition, names: tuple[str, str], most: int
+    tokens: Tokens, found: OccurrencePlaces, parts: Decomposition, names: tuple[str, str], most: int
 ) -> pd.DataFrame:
     """The most typical passages of each group, at most one of a document."""
     chosen: list[int] = []
@@ -262,7 +263,7 @@ def passages(fitted: Embeddings, word: str, options: Options, *, at: Mapping[str
             raise InputError(f'"{name}" has no value {value!r}; it has {quote(values, 12)}')
         documents = documents[tokens.codes(name)[documents] == values.index(str(value))]
     units = Units.group(documents, np.arange(len(documents)), np.zeros(len(documents), np.int64), ["all"])
-    text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=options.quiet), [number], language, options)
+    text = score_pass(fitted, tokens, units, [number], language, options)
     found = read_occurrences(text, [0])
     if not len(found.document):
         where = ", ".join(f"{name} is {value}" for name, value in at.items())
@@ -272,8 +273,11 @@ def passages(fitted: Embeddings, word: str, options: Options, *, at: Mapping[str
     return shown_passages(tokens, found.document[order], found.position[order], {})
 
 
-def _expected(text: ScorePass, found: Occurrences) -> Floats:
+def _expected(text: ScorePass, found: OccurrencePlaces) -> Floats:
     """(n) How well the words around each occurrence predict the word: the mean of ρ·α over them."""
+    if isinstance(text, OccurrencePass):
+        z = text.vectors_of(found.document)
+        return np.asarray(z @ z.mean(0) / np.maximum(np.linalg.norm(z, axis=1), 1e-300))
     along = text.text.alpha @ text.rho[0]
     inside = found.context >= 0
     return np.asarray(np.where(inside, along[found.context], 0.0).sum(1) / np.maximum(inside.sum(1), 1))

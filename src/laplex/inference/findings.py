@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from laplex.errors import StorageError
 from laplex.inference.coefficients import CoefficientQuestion
 from laplex.inference.comparisons import Comparison
-from laplex.inference.decomposition import Occurrences, decompose, read_occurrences
+from laplex.inference.decomposition import OccurrencePlaces, decompose, read_occurrences
 from laplex.inference.score_test import effect_bounds
 from laplex.inference.scores import ScorePass, ScoreTable
 from laplex.inference.testing import WordOutcome, adjust_p, run_tests
@@ -192,7 +192,7 @@ def _explained(
         return frame
     first = Findings(frame[tested], {}).table(Options(), words=None, exclude=ignored)["word"][:EXPLAINED]
     rows = np.flatnonzero(frame["word"].isin(list(first)))
-    names, chosen = np.array(text.vocabulary.words, object), ids[rows].tolist()
+    names, chosen = np.array(text.context_names, object), ids[rows].tolist()
     unshown = np.isin(names, list(ignored))
     row_of = dict(zip(chosen, rows.tolist()))
     for some in _in_batches(chosen, text.occurrences()[chosen]):
@@ -200,9 +200,9 @@ def _explained(
         place = {word: number for number, word in enumerate(some)}
 
         def contexts(
-            table: ScoreTable, occurrences: Occurrences = occurrences, place: dict[int, int] = place
+            table: ScoreTable, occurrences: OccurrencePlaces = occurrences, place: dict[int, int] = place
         ) -> tuple[str, str]:
-            mine, itself = occurrences.of(place[table.word]), np.arange(len(names)) == text.ids[table.word]
+            mine, itself = occurrences.of(place[table.word]), names == text.vocabulary.words[table.id]
             return typical_words(text, table, mine, comparison, unshown | itself)
 
         for word, (one, two) in zip(some, text.run(some, contexts, "context words", with_sigma=True)):
@@ -217,7 +217,7 @@ def _in_batches(words: Sequence[int], occurrences: Ints) -> list[list[int]]:
 
 
 def typical_words(
-    text: ScorePass, table: ScoreTable, found: Occurrences, comparison: Question, ignored: NDArray[np.bool_]
+    text: ScorePass, table: ScoreTable, found: OccurrencePlaces, comparison: Question, ignored: NDArray[np.bool_]
 ) -> tuple[str, str]:
     """The context words that contribute most to a difference and are found more often on a side, for both sides."""
     weights = comparison.unit_weights(text, table)
@@ -226,7 +226,7 @@ def typical_words(
     parts = decompose(text, table, found, weights)
     rate: Floats = parts.count / np.maximum(np.bincount(parts.side[parts.side >= 0], minlength=2), 1)[:, None]
     more = rate[0] - rate[1]
-    names, sides = text.vocabulary.words, []
+    names, sides = text.context_names, []
     for sign in (1, -1):
         sure = np.where((sign * parts.excess > 0) & (sign * more > 0) & ~ignored, parts.contribution - parts.error, 0.0)
         order = np.argsort(-sure, kind="stable")[:CONTEXT_WORDS]

@@ -19,14 +19,13 @@ from laplex.errors import OLD_KEYWORDS, InputError, explain_keywords, quote
 from laplex.fitting.provenance import tokens_of
 from laplex.inference.coefficients import control
 from laplex.inference.comparisons import Comparison, comparisons, default_against, units_on_line
-from laplex.inference.contexts import pooled
 from laplex.inference.cosines import CosineQuestions, Given, columns_given
 from laplex.inference.effects import effect_along
 from laplex.inference.explanations import Explanation, explain, passages
 from laplex.inference.findings import COLUMNS, Findings, Question, holds
 from laplex.inference.formulas import formula_of
+from laplex.inference.occurrence_pass import score_pass
 from laplex.inference.regression import REGRESSION_COLUMNS, regression
-from laplex.inference.scores import ScorePass
 from laplex.inference.table import FindingsTable
 from laplex.inference.testing import adjust_p
 from laplex.inference.units import Options, Units, check_unit, documents_at, gather, tokens_for, warn_of_speakers
@@ -423,7 +422,7 @@ class Inference(CosineQuestions):
             ids = fitted.ids(words, language)
         if not ids:
             raise InputError(f"no word occurs {self.min_count} times: lower min_count")
-        text = ScorePass(tokens, units, pooled(fitted, tokens, quiet=self.quiet), ids, language, options)
+        text = score_pass(fitted, tokens, units, ids, language, options)
         names = [text.vocabulary.words[i] for i in ids]
         if text.memory() > WORTH_SAYING_BYTES:
             sizes = f"{len(ids):,} words by {len(units):,} units"

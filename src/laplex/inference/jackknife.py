@@ -29,11 +29,13 @@ from laplex.errors import InputError
 from laplex.inference import kernels
 from laplex.inference.conditional import BlockContexts, Maximum, find_maxima, make_blocks, weigh_background
 from laplex.inference.coupled import CoupledSystem
+from laplex.inference.occurrence_jackknife import occurrence_influences, units_of
 from laplex.inference.standardization import Strata
 from laplex.inference.statistics import ContextReader, Contexts, Singles, starts_of
 from laplex.inference.units import Floats, Ints, Options
 from laplex.model.likelihoods import Likelihood
 from laplex.runtime.display import bar
+from laplex.text.occurrences import Occurrences
 from laplex.text.tokens import Tokens
 
 MAX_GROUPS = 200  # of clusters; if there are more clusters, they are put into this many groups by chance
@@ -67,6 +69,12 @@ def jackknife_vectors(
 
     With `strata`, documents of a slice have the weights of theirs.
     """
+    if isinstance(tokens, Occurrences):
+        if strata is not None:
+            raise InputError("given= in similarity, position and association is of text, not of occurrences")
+        unit, units = units_of(tokens, clusters_of(fitted, tokens, options.unit))
+        exact = occurrence_influences(fitted, ids, tokens, unit, units)
+        return {word: JackknifeVectors(*each) for word, each in exact.items()}
     jackknife = _Jackknife(fitted, language, tokens, options, strata)
     size = WORDS_PER_BATCH
     if not jackknife.reader.text.sums_window:

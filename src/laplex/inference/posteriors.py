@@ -33,6 +33,7 @@ from laplex.inference.conditional import (
 from laplex.inference.statistics import OCCURRENCE_BYTES, ContextReader, Contexts, thread_pool
 from laplex.inference.units import Floats, Ints, Options, interval_quantile
 from laplex.runtime.display import bar, say
+from laplex.text.occurrences import Occurrences
 from laplex.text.slices import Slices
 from laplex.text.tokens import Tokens
 
@@ -240,6 +241,10 @@ def posterior(  # type: ignore[misc]  # the overloads leave the other keywords t
     tokens = tokens_of(fitted, tokens)
     index = fitted.language(language)
     ids = fitted.ids(words, index)
+    if isinstance(tokens, Occurrences):
+        raise InputError(
+            "the vectors of this model are the means of their exact posterior: fitted.deviation(word) has the rest"
+        )
     blocks = make_blocks(fitted, index, [ids] if coupled else [[i] for i in ids])
     names, slices = fitted.rows.vocabularies[index].words, fitted.rows.slices
     sizes = np.array([block.with_absent(block.vectors).size for block in blocks], np.float64)

@@ -166,6 +166,7 @@ class ScorePass(TextPass):
         super().__init__(tokens, self.units.documents, self.units.start, pooled, language, options)
         self.ids, self.quiet, self.seed = np.asarray(ids, np.int64), options.quiet, options.seed
         self.vocabulary = tokens.vocabularies[language]
+        self.context_names: Sequence[str] = self.vocabulary.words
         self.rho = pad(pooled.take(list(ids), language, 0))
         self.find_units()
         key = (tokens.digest, language, options.seed, hashed(units.documents, units.start, self.units.documents))

@@ -227,6 +227,25 @@ class SGNS(Likelihood):
         return float(value), slope @ alpha, slope.T @ rho
 
 
+class Gaussian(Likelihood):
+    """A vector that an encoder has given each occurrence, around the word's vector in the slice.
+
+    It is of `laplex.text.occurrences.Occurrences`, and its posterior is exact (`engines/gaussian.py`): there are no
+    context vectors, no negatives and no epochs.
+    """
+
+    name = "gaussian"
+    description = "the vectors of a word's occurrences vary around the vector of the word (Gaussian)"
+    comparable = ("likelihood", "dimensions")
+    _sums_window = False
+
+    def log_likelihood(self, text: SliceText, rho: Floats, alpha: Floats, negatives: int) -> ValueAndGradients:
+        raise InputError(
+            'likelihood="gaussian" is of occurrences that have vectors: make them with lx.encode(corpus, words, '
+            "encoder), and fit these"
+        )
+
+
 def held_out_batches(
     ids: NDArray[Any], offsets: Ints, noise: Sequence[Floats], noise_of_document: Ints, negatives: int, seed: int
 ) -> Iterator[HeldOutBatch]:

@@ -59,6 +59,16 @@ def passages_at(
         [['The ', 'War', ', he said, was over.']]
     """
     words = check_int("words", words)
+    rows = []
+    for document, place, (text, start, end) in zip(documents, positions, spans_at(tokens, documents, positions)):
+        rows.append((int(document), int(place), *_cut(text, start, end, words)))
+    return pd.DataFrame(rows, columns=["document", "position", "before", "word", "after"])
+
+
+def spans_at(
+    tokens: Tokens, documents: Sequence[int] | Ints, positions: Sequence[int] | Ints
+) -> Iterator[tuple[str, int, int]]:
+    """The text of the document of each occurrence, and the characters from which and to which the word stands there."""
     where, places = np.asarray(documents, np.int64), np.asarray(positions, np.int64)
     unique, index = np.unique(where, return_inverse=True)
     texts = tokens.texts_and_places(unique)  # checks the documents
@@ -69,12 +79,9 @@ def passages_at(
     last = np.zeros(len(unique), np.int64)
     np.maximum.at(last, index, places)
     found = _find(tokens, unique, texts, last)
-    rows = []
-    for document, place, number in zip(where.tolist(), places.tolist(), index.tolist(), strict=True):
+    for place, number in zip(places.tolist(), index.tolist(), strict=True):
         text, spans = found[number]
-        start, end = spans[place]
-        rows.append((document, place, *_cut(text, start, end, words)))
-    return pd.DataFrame(rows, columns=["document", "position", "before", "word", "after"])
+        yield (text, *spans[place])
 
 
 def _find(tokens: Tokens, documents: Ints, texts: list[tuple[str | None, str]], last: Ints) -> list[tuple[str, Spans]]:
