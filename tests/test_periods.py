@@ -159,5 +159,5 @@ def test_periods_of_a_model_are_shown_with_the_years_in_them(tmp_path):
     fitted = lx.fit(model, tokens, epochs=1, threads=1, tests=False, quiet=True)
     assert value_name(fitted, "period", "1861") == "1861–1900"
     names, _ = halves_of_line(fitted, "period", fitted.values("period"))
-    assert names == ("1861–1900", "1901–1980")
+    assert names == ("1861–1900", "1901–1944")  # the text ends in 1944
     assert value_name(fitted, "year", "1861", "1900") == "1861 to 1900"

@@ -39,7 +39,7 @@ def _show_evidence(finding: Finding, tests: Any) -> None:
     interval = f"{finding.interval:.0%} interval {finding.lower:.2f} to {finding.upper:.2f}"
     show(f"Difference {finding.estimate:.2f} ({interval}), adjusted p {finding.p_adjusted:.2g}{users}.", "   ", "   ")
     sides = tuple(side.name for side in finding.sides)
-    for side in panel(finding.explain(tests), sides) if sides else ():
+    for side in panel(finding.explain(tests), sides, fitted=tests.fitted) if sides else ():
         for quote in side["passages"]:
             text = f"{side['name']}: … {quote['before']}{quote['word']}{quote['after']} … ({quote['source']})"
             show(text, "      ", "   ")

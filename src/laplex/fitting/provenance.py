@@ -79,11 +79,11 @@ def value_name(fitted: Embeddings, column: str, first: str, last: str | None = N
 
     It is for reading: questions take the value itself, which is the beginning of a period.
     """
-    lengths = part_of(part_of(fitted.settings, "tokens"), "period_lengths")
-    every = lengths.get(column)
+    tokens = part_of(fitted.settings, "tokens")
+    every, until = (part_of(tokens, name).get(column) for name in ("period_lengths", "last_dates"))
     last = first if last is None else last
     try:
-        return period_name(first, last, str(every)) if every else span_name(first, last)
+        return period_name(first, last, str(every), str(until or "")) if every else span_name(first, last)
     except (ValueError, OverflowError):  # of settings that were written by hand
         return span_name(first, last)
 

@@ -6,7 +6,7 @@ escaped where they are shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,13 +229,18 @@ def passages_by_side(explanation: Any, fitted: Embeddings | None = None) -> dict
     """
     known = ("value", "before", "word", "after", "document")
     columns = [name for name in explanation.passages.columns if name not in known]
-    periods = part_of(part_of(fitted.settings, "tokens"), "periods") if fitted is not None else {}
-    columns = [name for name in columns if periods.get(name) not in columns][:MAX_METADATA]
+    columns = source_columns(columns, fitted)
     sides: dict[str, list[dict[str, str]]] = {}
     for row in explanation.passages.to_dict("records"):
         shown = row if fitted is None else row | {name: value_name(fitted, name, str(row[name])) for name in columns}
         sides.setdefault(name_of_side(str(row["value"])), []).append(passage(shown, columns))
     return sides
+
+
+def source_columns(columns: Sequence[str], fitted: Embeddings | None) -> list[str]:
+    """The columns that say where a passage is from: no period where its date is there as well."""
+    periods = part_of(part_of(fitted.settings, "tokens"), "periods") if fitted is not None else {}
+    return [name for name in columns if periods.get(name) not in columns][:MAX_METADATA]
 
 
 def passage(row: Mapping[Any, Any], columns: list[str]) -> dict[str, str]:

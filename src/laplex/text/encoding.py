@@ -94,7 +94,10 @@ def encode(
         vectors = encoded(read, rows, cache_folder() / f"{KIND}-{key}", progress.update)
     unit = tokens.unit or DOCUMENT
     metadata = [*tokens.columns, *([] if tokens.unit else [DOCUMENT])]
-    kept = {name: tokens.settings[name] for name in ("periods", "period_lengths", "bins", "numbers", "sources")}
+    kept = {
+        name: tokens.settings[name]
+        for name in ("periods", "period_lengths", "last_dates", "bins", "numbers", "sources")
+    }
     language = tokens.vocabularies[0].language or None
     made = made_of(rows, vectors, ("word", "text", "start", "end"), metadata, unit, language, read.description, kept)
     say(f"{made}", quiet=quiet)

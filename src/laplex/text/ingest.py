@@ -30,7 +30,7 @@ from laplex.text.corpus import Corpus
 from laplex.text.dealing import DocumentBatch, DocumentShare
 from laplex.text.originals import Blocks, OriginalsWriter, folder_of
 from laplex.text.parts import LANGUAGE, TEXT, CorpusPart
-from laplex.text.periods import Periods, in_order
+from laplex.text.periods import Periods, in_order, last_date
 from laplex.text.phrases import words_of_phrases
 from laplex.text.slices import spans
 from laplex.text.tokenizer import LISTS, Tokenizer
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.uint32]  # of words, in the order in which they appear
 Lengths = NDArray[np.int64]  # of documents
 _Matched = tuple[pl.Series, Lengths, Blocks | None]
-LAYOUT_VERSION = 3  # of the arrays; part of the hash, so that an older cache is never misread
+LAYOUT_VERSION = 4  # of the arrays; part of the hash, so that an older cache is never misread
 TOKENS_IN_CACHE = 1 << 18  # of a processor, with what is computed of them
 
 
@@ -341,8 +341,12 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader, thread
     for i, chosen in enumerate(vocabularies):
         numbered = words.join(chosen, on="word")
         ids[i, numbered["number"].to_numpy()] = numbered["id"].to_numpy()
+    periods = [step for step in reader.corpus.parts[0].steps if isinstance(step, Periods)]
+    dates: dict[str, str] = {}  # the last of each column that periods are made of
     for name in reader.corpus.columns:
         values, arrays[f"codes/{name}"] = reader.codes(name)
+        if any(step.column == name and step.format is None for step in periods):
+            dates[name] = last_date(values)
         arrays[f"values/{name}/text"], arrays[f"values/{name}/starts"] = storage.pack(values)
     ends = [np.zeros(1, np.int64)]  # of the documents, counting the words in the vocabulary only
     for first, last, span in _as_ids(reader.file, offsets, language_of, ids):
@@ -359,7 +363,8 @@ def _write(settings: dict[str, Any], folder: Path, reader: _CorpusReader, thread
         "tokenizers": reader.tokenizers,
         "numbers": list(reader.corpus.numbers),
         **{name: _sources(reader.corpus, kind) for name, kind in (("periods", Periods), ("bins", Bins))},
-        "period_lengths": {step.name: step.every for step in reader.corpus.parts[0].steps if isinstance(step, Periods)},
+        "period_lengths": {step.name: step.every for step in periods},
+        "last_dates": {step.name: dates[step.column] for step in periods if step.column in dates},
         "tokens_read": reader.tokens - (joiner.removed if joiner else 0),
         "words_read": sum(int((counts > 0).sum()) for counts in reader.counts.values()),
     }

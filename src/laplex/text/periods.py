@@ -100,9 +100,13 @@ def span_name(first: str, last: str) -> str:
     return first + RANGE + last
 
 
-def period_name(first: str, last: str, every: str) -> str:
+def period_name(first: str, last: str, every: str, until: str = "") -> str:
     """All periods of a length from one to another, by the first and the last year, month or day in them.
 
+    None of these is after `until`, the last date of the text as year, month and day, or only the first of these.
+
+    >>> period_name("1981", "2021", "40y", "2021-04-28"), period_name("2010-07", "2010-07", "6m", "2010-09-01")
+    ('1981–2021', '2010-07–2010-09')
     >>> period_name("1861", "1861", "40y"), period_name("1861", "1901", "40y"), period_name("2010", "2010", "1y")
     ('1861–1900', '1861–1940', '2010')
     >>> period_name("2010-07", "2010-07", "6m"), period_name("2010-07-05", "2010-07-05", "1w")
@@ -117,6 +121,8 @@ def period_name(first: str, last: str, every: str) -> str:
         end = f"{year:04}-{month + 1:02}"
     else:
         end = str(date.fromisoformat(last) + timedelta(days=count * (7 if unit == "w" else 1) - 1))
+    if len(until) >= len(end):
+        end = max(min(end, until[: len(end)]), last)
     return first if end == first else f"{first}–{end}"
 
 
@@ -185,6 +191,16 @@ def _year(value: str) -> float | None:
     except ValueError:
         return None
     return year + (days + 0.5) / _DAYS_PER_YEAR if day else year + (int(month) - 0.5) / 12
+
+
+def last_date(values: Iterable[str]) -> str:
+    """The last of some dates, as year, month and day, or only the first of these; the day 20100503 is 2010-05-03.
+
+    >>> last_date(["2010-05-03", "20110102"]), last_date(["1990", "2021"])
+    ('2011-01-02', '2021')
+    """
+    found = (re.match(_DATE, value) for value in values)
+    return max(("-".join(part for part in match.groups() if part) for match in found if match), default="")
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,10 @@ class Tokens:
             raise ValueError("a name of a column or a language")
         if self.unit is not None and self.unit not in self.columns:
             raise ValueError("the name of the unit")
-        if not all(isinstance(self.settings.get(name, {}), dict) for name in ("periods", "period_lengths", "bins")):
+        if not all(
+            isinstance(self.settings.get(name, {}), dict)
+            for name in ("periods", "period_lengths", "last_dates", "bins")
+        ):
             raise ValueError("which columns are periods or bins")
         if not isinstance(self.settings.get("phrases", {}), dict):
             raise ValueError("what became of phrases")

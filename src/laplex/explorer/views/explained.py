@@ -72,8 +72,10 @@ class Taken:
         """Words and passages of each side, in the order of the finding."""
         names = tuple(side.name for side in found.sides)
         if found.question != "drift":
-            return panel(explanation, names, self.ignored)
-        sides = panel(explanation, explanation.values, self.ignored)  # the halves of the line, in either order
+            return panel(explanation, names, self.ignored, self.fitted)
+        sides = panel(
+            explanation, explanation.values, self.ignored, self.fitted
+        )  # the halves of the line, in either order
         return sorted(sides, key=lambda side: names.index(side["name"]) if side["name"] in names else 0)
 
 

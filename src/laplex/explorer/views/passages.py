@@ -11,7 +11,7 @@ from laplex.errors import LaplexError
 from laplex.explorer import address, loading, showing
 from laplex.fitting.provenance import value_name
 from laplex.reports import choosing
-from laplex.reports.finding import MAX_METADATA, passage
+from laplex.reports.finding import passage, source_columns
 from laplex.text.tokens import Tokens
 
 PASSAGES = 4  # of each part
@@ -50,7 +50,7 @@ def _passages_of(
     except LaplexError as error:
         st.caption(showing.escape_markdown(f"No passages: {error}."))
         return
-    metadata = [column for column in tokens.columns if column in answer.frame][:MAX_METADATA]
+    metadata = source_columns([column for column in tokens.columns if column in answer.frame], fitted)
     showing.passages([passage(row, metadata) for row in loading.with_names(fitted, answer.frame).to_dict("records")])
     showing.download(answer.frame, f"passages {word}", f"frame = {answer.code}", key=f"passages{key}")
 
