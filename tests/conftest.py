@@ -18,6 +18,7 @@ from laplex.inference import testing
 
 settings.register_profile("laplex", deadline=None, database=None)
 settings.load_profile("laplex")
+os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started in, by which output would be wrapped
 
 
 @pytest.fixture(scope="module")

@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 from laplex.engines.state import FLOATS_PER_CACHE_LINE, spread_row
 from laplex.engines.tiles import (
     TILE_COLUMNS,
+    adagrad_step,
     copy_row,
     dot_tile,
     dots_and_squares,
-    row_dot,
     sum_of_five,
-    sum_of_three,
     sum_of_two,
     weighted_sums,
+    window_step,
 )
 
 F = np.float32
@@ -185,7 +185,8 @@ def products(lanes, left, right, out, rows, columns):
 def _combine(lanes, weights, rows, out, at, count, first, last, carry):
     """out[at + i] = carry out[at + i] + Σ_k weights[i, k] rows[k], i < count, k from `first` to `last`.
 
-    Rows come in twos: if the count is odd, there is one more, with weights of zero.
+    The carry is a number, or one for each i. Rows come in twos: if the count is odd, there is one more, with weights of
+    zero.
     """
     _combine_from(lanes, weights, 0, rows, 0, first, last, out, at, count, carry)
 
@@ -200,10 +201,17 @@ def _combine_from(lanes, weights, row, rows, start, first, last, out, at, count,
 @inner
 def _step(lanes, theta, row_state, index, gradients, place, rate, inverse_dimensions):
     """Row-wise Adagrad: θ += rate/√acc · gradient, acc first increased by the mean square of the gradient over D."""
-    square = row_dot(lanes, gradients, place, gradients, place)
-    total = row_state[state_row(index), ACCUMULATOR] + square * inverse_dimensions
-    row_state[state_row(index), ACCUMULATOR] = total
-    sum_of_two(lanes, theta, index, None, theta, index, rate / np.sqrt(total), gradients, place)
+    at = state_row(index)
+    row_state[at, ACCUMULATOR] = adagrad_step(
+        lanes, theta, index, gradients, place, row_state[at, ACCUMULATOR], rate, inverse_dimensions
+    )
+
+
+@inner
+def _prefetch_row(lanes, theta, row_state, row):
+    """Prefetch a row and its state. A few rows between other work cost less than many at once, which wait in line."""
+    _prefetch(lanes, theta, row)
+    _prefetch(_ONE_LANE, row_state, state_row(row))
 
 
 @inner
@@ -223,8 +231,7 @@ def _apply_prior(lanes, theta, row_state, edges, index, rate):
     width = LANE * len(lanes)
     start, other, weights, mutual = edges
     for e in range(start[index], start[index + 1]):
-        _prefetch(lanes, theta, other[e])
-        _prefetch(_ONE_LANE, row_state, state_row(other[e]))
+        _prefetch_row(lanes, theta, row_state, other[e])
     eta = rate / np.sqrt(row_state[state_row(index), ACCUMULATOR])
     shrink = F(1.0) / (F(1.0) + eta * row_state[state_row(index), RIDGE])
     for d in range(width):
@@ -304,14 +311,19 @@ def _draw(chance, other, base, size, state):
 
 
 @inner
-def _draw_slots(lanes, tables, table, parameters, words, slots, state):
-    """Sample negatives and prefetch their rows, some time before they are needed."""
+def _draw_slot(lanes, tables, table, parameters, words, state):
+    """Sample a negative and prefetch its row, some time before it is needed."""
     slot, theta, row_state = parameters
-    base, size = table
+    drawn = slot[words + _draw(tables.chance, tables.other, table[0], table[1], state)]
+    _prefetch_row(lanes, theta, row_state, drawn)
+    return drawn
+
+
+@inner
+def _draw_slots(lanes, tables, table, parameters, words, slots, state):
+    """Sample several negatives."""
     for k in range(len(slots)):
-        slots[k] = slot[words + _draw(tables.chance, tables.other, base, size, state)]
-        _prefetch(lanes, theta, slots[k])
-        _prefetch(_ONE_LANE, row_state, state_row(slots[k]))
+        slots[k] = _draw_slot(lanes, tables, table, parameters, words, state)
 
 
 @inner
@@ -319,14 +331,6 @@ def _find_rows(slot, start, kept, count, rows):
     """The rows of some tokens."""
     for i in range(count):
         rows[i] = slot[start + kept[i]]
-
-
-@inner
-def _prefetch_rows(lanes, theta, row_state, rows, first, last):
-    """Prefetch the rows of tokens `first` up to `last`."""
-    for i in range(first, last):
-        _prefetch(lanes, theta, rows[i])
-        _prefetch(_ONE_LANE, row_state, state_row(rows[i]))
 
 
 @inner
@@ -355,12 +359,12 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
     window, block, negatives, rate, weight, inverse_dimensions, seed = settings
     slot, theta, row_state = parameters
     state = seeded(seed)
-    rho = np.zeros((block, width), np.float32)
+    wrong = np.zeros(block, np.float32)  # 1 − σ
     h = np.zeros((block, width), np.float32)  # window sums
     ring = (2 * block + 2 * window) // block * block
-    d_h = np.zeros((ring, width), np.float32)  # gradients with respect to h, of the i-th center in row i % ring
+    # of the i-th center in row i % ring: first its ρ, from which the gradient with respect to h is made
+    d_h = np.zeros((ring, width), np.float32)
     total = np.zeros((1, width), np.float32)  # their sum over a window
-    gradient = np.zeros((1, width), np.float32)
     negative = np.zeros((negatives, width), np.float32)
     d_negative = np.zeros((negatives, width), np.float32)
     slots, next_slots = np.empty(negatives, np.int64), np.empty(negatives, np.int64)
@@ -389,11 +393,6 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             ahead = begin + block
             for k in range(negatives):
                 slots[k] = next_slots[k]
-            if ahead < right:  # what is needed for the next block is on its way during this one
-                _draw_slots(lanes, tables, table, parameters, words, next_slots, state)
-                _prefetch_rows(lanes, theta, row_state, word_rows, ahead, min(right, ahead + block))
-            first_context = min(length, ahead + window)
-            _prefetch_rows(lanes, theta, row_state, context_rows, first_context, min(length, first_context + block))
             # forward: window sums, the first one by its terms, the others by what enters and leaves
             _clear(lanes, h, 0, 1)
             for j in range(max(0, begin - window), min(length, begin + window + 1)):
@@ -413,9 +412,13 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                             enter, theta, far, leave, theta, near)
                 # fmt: on
             _clear(lanes, h, size, block)
-            _gather(lanes, theta, word_rows, begin, size, rho)
+            at = (begin - left) % ring
+            for b in range(size):  # what the next block needs is sent for between the work of this one
+                copy_row(lanes, d_h, at + b, None, theta, word_rows[begin + b])
+                if ahead + b < right:
+                    _prefetch_row(lanes, theta, row_state, word_rows[ahead + b])
             for b in range(0, size, 4):
-                dots_and_squares(lanes, rho, h, b, positive, squares)
+                dots_and_squares(lanes, d_h, at + b, h, b, positive, squares)
             logistic(positive, bits, block)
             # negatives, for all tokens of the block at once
             _gather(lanes, theta, slots, 0, negatives, negative)
@@ -430,19 +433,21 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             for i in range(size * negatives, block * negatives):
                 flat[i] = F(0.0)
             # the tokens themselves
-            at = (begin - left) % ring
             for b in range(size):
                 v = word_rows[begin + b]
-                e = F(1.0) - positive[b]
+                if ahead + window + b < length:
+                    _prefetch_row(lanes, theta, row_state, context_rows[ahead + window + b])
+                e = wrong[b] = F(1.0) - positive[b]
                 accumulated = row_state[state_row(v), ACCUMULATOR] + e * e * squares[b] * inverse_dimensions
                 row_state[state_row(v), ACCUMULATOR] = accumulated
-                copy_row(lanes, d_h, at + b, e, rho, b)
                 sum_of_two(lanes, theta, v, None, theta, v, e * rate / np.sqrt(accumulated), h, b)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
                     _apply_prior(lanes, theta, row_state, edges, v, rate)
-            _combine(lanes, scores, negative, d_h, at, size, 0, negatives, F(1.0))
+            _combine(lanes, scores, negative, d_h, at, size, 0, negatives, wrong)
             _combine(lanes, scores_transposed, h, d_negative, 0, negatives, 0, block, F(0.0))
             for k in range(negatives):
+                if ahead < right:
+                    next_slots[k] = _draw_slot(lanes, tables, table, parameters, words, state)
                 _step(lanes, theta, row_state, slots[k], d_negative, k, rate, inverse_dimensions)
                 if _takes_prior(row_state[state_row(slots[k]), NEGATIVE_CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
@@ -461,12 +466,14 @@ def cbow(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     leave, near = F(-1.0), own - 1 - window + (ring if own < 1 + window else 0)
                 if left <= j < right:
                     center = F(-1.0)
-                sum_of_three(lanes, total, 0, None, total, 0, enter, d_h, far, leave, d_h, near)
-                square = sum_of_two(lanes, gradient, 0, None, total, 0, center, d_h, own)
                 c = context_rows[j]
-                accumulated = row_state[state_row(c), ACCUMULATOR] + square * inverse_dimensions
-                row_state[state_row(c), ACCUMULATOR] = accumulated
-                sum_of_two(lanes, theta, c, None, theta, c, rate / np.sqrt(accumulated), gradient, 0)
+                accumulated = row_state[state_row(c), ACCUMULATOR]
+                # fmt: off
+                row_state[state_row(c), ACCUMULATOR] = window_step(
+                    lanes, theta, c, total, d_h, enter, far, leave, near, center, own,
+                    accumulated, rate, inverse_dimensions,
+                )
+                # fmt: on
                 if center < F(0.0) and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)
                 own = own + 1 if own + 1 < ring else 0
@@ -528,8 +535,6 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
             _clear(lanes, alpha, count, count + span)
             _clear(lanes, d_alpha, 0, count + span)
             next_end = begin + 2 * block
-            _prefetch_rows(lanes, theta, row_state, word_rows, begin + size, min(right, next_end))
-            _prefetch_rows(lanes, theta, row_state, context_rows, high, min(length, next_end + window))
             # each token with the contexts in its window, four tokens at once
             for b in range(0, size, 4):
                 start = max(0, begin + b - low - window)
@@ -554,6 +559,8 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                 _combine_from(lanes, pairs, b, alpha, start, 0, used, d_rho, b, 4, F(0.0))
                 _combine_from(lanes, pairs_transposed, 0, rho, 0, b, b + 4, d_alpha, start, used, F(1.0))
             for b in range(size):
+                if begin + size + b < right:
+                    _prefetch_row(lanes, theta, row_state, word_rows[begin + size + b])
                 v = word_rows[begin + b]
                 _step(lanes, theta, row_state, v, d_rho, b, rate, inverse_dimensions)
                 if _takes_prior(row_state[state_row(v), CHANCE], state):  # a call costs more than this check
@@ -579,6 +586,8 @@ def sgns(lanes, text, tables, parameters, edges, settings, first, last, kept, to
                     _apply_prior(lanes, theta, row_state, edges, slots[k], rate)
             for n in range(count):
                 c = context_rows[low + n]
+                if n < block and high + n < min(length, next_end + window):
+                    _prefetch_row(lanes, theta, row_state, context_rows[high + n])
                 _step(lanes, theta, row_state, c, d_alpha, n, rate, inverse_dimensions)
                 if 0 <= low + n - begin < size and _takes_prior(row_state[state_row(c), CHANCE], state):
                     _apply_prior(lanes, theta, row_state, edges, c, rate)

@@ -159,7 +159,10 @@ def dot_tile(typing_context, lanes, left, i, right, k, out, column):
 
 @intrinsic
 def weighted_sums(typing_context, lanes, weights, i, rows, start, first, last, out, place, carry):
-    """out[place + a] = carry out[place + a] + Σ_k weights[i + a, k] rows[start + k], a < 2, `first` ≤ k < `last`."""
+    """out[place + a] = carry out[place + a] + Σ_k weights[i + a, k] rows[start + k], a < 2, `first` ≤ k < `last`.
+
+    The carry is a number, or an array of which the places i and i + 1 are taken.
+    """
 
     def build(context, builder, signature, arguments):
         i, start, first, last, place, carry = (arguments[n] for n in (2, 4, 5, 6, 8, 9))
@@ -167,6 +170,10 @@ def weighted_sums(typing_context, lanes, weights, i, rows, start, first, last, o
         vectors = lanes.count * PER_LINE
         chunks = -(-vectors // MOST_SUMS)
         borders = [vectors * chunk // chunks for chunk in range(chunks + 1)]
+        carries = [carry, carry]
+        if isinstance(signature.args[9], types.Array):
+            data = context.make_array(signature.args[9])(context, builder, carry).data
+            carries = [builder.load(builder.gep(data, [builder.add(i, _INT(a))])) for a in range(2)]
 
         for begin, end in zip(borders, borders[1:]):
             offsets = [4 * FLOATS * n for n in range(begin, end)]
@@ -182,13 +189,15 @@ def weighted_sums(typing_context, lanes, weights, i, rows, start, first, last, o
             sums = _loop(builder, first, last, 1, zeros, add)
             for a in range(2):
                 row = out.row(builder.add(place, _INT(a)))
+                factor = _splat(builder, carries[a])
                 for offset, value in zip(offsets, sums[a * len(offsets) :]):
-                    before = builder.fmul(_splat(builder, carry), _load(builder, row, offset), flags=_FAST)
+                    before = builder.fmul(factor, _load(builder, row, offset), flags=_FAST)
                     builder.store(builder.fadd(before, value, flags=_FAST), _place(builder, row, offset), align=4)
         return context.get_dummy_value()
 
     numbers = [types.intp] * 3
-    return types.void(lanes, weights, types.intp, rows, *numbers, out, types.intp, types.float32), build
+    carry = carry if isinstance(carry, types.Array) else types.float32
+    return types.void(lanes, weights, types.intp, rows, *numbers, out, types.intp, carry), build
 
 
 def _write_sum(context: Any, builder: Any, signature: Any, arguments: Any) -> Value:
@@ -239,26 +248,19 @@ def sum_of_two(typing_context, lanes, out, place, f1, a1, r1, f2, a2, r2):
 
 
 @intrinsic
-def sum_of_three(typing_context, lanes, out, place, f1, a1, r1, f2, a2, r2, f3, a3, r3):
-    """out[place] = f1 a1[r1] + f2 a2[r2] + f3 a3[r3]"""
-    return _signature(lanes, out, f1, a1, r1, f2, a2, r2, f3, a3, r3), _write_sum
-
-
-@intrinsic
 def sum_of_five(typing_context, lanes, out, place, f1, a1, r1, f2, a2, r2, f3, a3, r3, f4, a4, r4, f5, a5, r5):
     """out[place] = f1 a1[r1] + f2 a2[r2] + f3 a3[r3] + f4 a4[r4] + f5 a5[r5]"""
     return _signature(lanes, out, f1, a1, r1, f2, a2, r2, f3, a3, r3, f4, a4, r4, f5, a5, r5), _write_sum
 
 
 @intrinsic
-def dots_and_squares(typing_context, lanes, left, right, i, dots, squares):
-    """dots[i + a] = left[i + a] · right[i + a] and squares[i + a] = ‖right[i + a]‖², a < 4."""
+def dots_and_squares(typing_context, lanes, left, place, right, i, dots, squares):
+    """dots[i + a] = left[place + a] · right[i + a] and squares[i + a] = ‖right[i + a]‖², a < 4."""
 
     def build(context, builder, signature, arguments):
-        i = arguments[3]
-        left, right = (_Array(context, builder, signature.args[n], arguments[n]) for n in (1, 2))
-        places = [builder.add(i, _INT(a)) for a in range(4)]
-        rows = [(left.row(place), right.row(place)) for place in places]
+        i = arguments[4]
+        left, right = (_Array(context, builder, signature.args[n], arguments[n]) for n in (1, 3))
+        rows = [[x.row(builder.add(arguments[n], _INT(a))) for x, n in ((left, 2), (right, 4))] for a in range(4)]
 
         def add(offset: Value, sums: list[Value]) -> list[Value]:
             for n in range(PER_LINE):
@@ -274,7 +276,7 @@ def dots_and_squares(typing_context, lanes, left, right, i, dots, squares):
         zeros = [ir.Constant(_VECTOR, [0.0] * FLOATS)] * 8
         sums = _sums(builder, _loop(builder, _INT(0), _INT(64 * lanes.count), 64, zeros, add))
         width = sums[0].type.count
-        for n, start in ((4, 0), (5, 4)):
+        for n, start in ((5, 0), (6, 4)):
             data = context.make_array(signature.args[n])(context, builder, arguments[n]).data
             part = sums[start // width]
             mask = ir.Constant(ir.VectorType(ir.IntType(32), 4), [start % width + a for a in range(4)])
@@ -282,24 +284,63 @@ def dots_and_squares(typing_context, lanes, left, right, i, dots, squares):
             builder.store(builder.shuffle_vector(part, part, mask), address, align=4)
         return context.get_dummy_value()
 
-    return types.void(lanes, left, right, types.intp, dots, squares), build
+    return types.void(lanes, left, types.intp, right, types.intp, dots, squares), build
+
+
+def _offsets(lanes: Any) -> list[int]:
+    """Where the vectors of a row begin."""
+    return [4 * FLOATS * n for n in range(lanes.count * PER_LINE)]
+
+
+def _adagrad(builder: Any, gradient: list[Value], row: Value, accumulator: Value, rate: Value, inverse: Value) -> Value:
+    """row += rate/√acc gradient, which stays in registers; returns acc, the accumulator + inverse ‖gradient‖²."""
+    squares = [ir.Constant(_VECTOR, [0.0] * FLOATS)] * 4
+    for n, vector in enumerate(gradient):
+        squares[n % 4] = builder.fadd(squares[n % 4], builder.fmul(vector, vector, flags=_FAST), flags=_FAST)
+    one, two = (builder.fadd(*squares[n : n + 2], flags=_FAST) for n in (0, 2))
+    square = builder.extract_element(_sums(builder, [builder.fadd(one, two, flags=_FAST)])[0], ir.IntType(32)(0))
+    accumulated = builder.fadd(accumulator, builder.fmul(square, inverse, flags=_FAST), flags=_FAST)
+    root = builder.call(builder.module.declare_intrinsic("llvm.sqrt", [_FLOAT]), [accumulated])
+    factor = _splat(builder, builder.fdiv(rate, root, flags=_FAST))
+    for n, vector in enumerate(gradient):
+        value = builder.fadd(
+            _load(builder, row, 4 * FLOATS * n), builder.fmul(factor, vector, flags=_FAST), flags=_FAST
+        )
+        builder.store(value, _place(builder, row, 4 * FLOATS * n), align=4)
+    return accumulated
 
 
 @intrinsic
-def row_dot(typing_context, lanes, left, i, right, j):
-    """left[i] · right[j]."""
+def adagrad_step(typing_context, lanes, theta, row, gradients, place, accumulator, rate, inverse_dimensions):
+    """theta[row] += rate/√acc gradients[place]; returns acc, accumulator + inverse_dimensions ‖gradients[place]‖²."""
 
     def build(context, builder, signature, arguments):
-        rows = [_Array(context, builder, signature.args[n], arguments[n]).row(arguments[n + 1]) for n in (1, 3)]
+        row, source = (_Array(context, builder, signature.args[n], arguments[n]).row(arguments[n + 1]) for n in (1, 3))
+        gradient = [_load(builder, source, offset) for offset in _offsets(lanes)]
+        return _adagrad(builder, gradient, row, *arguments[5:])
 
-        def add(offset: Value, sums: list[Value]) -> list[Value]:
-            for n in range(PER_LINE):
-                at = builder.add(offset, _INT(4 * FLOATS * n))
-                product = builder.fmul(*(_load(builder, row, at) for row in rows), flags=_FAST)
-                sums = [builder.fadd(sums[0], product, flags=_FAST)]
-            return sums
+    return types.float32(lanes, theta, types.intp, gradients, types.intp, *[types.float32] * 3), build
 
-        sums = _loop(builder, _INT(0), _INT(64 * lanes.count), 64, [ir.Constant(_VECTOR, [0.0] * FLOATS)], add)
-        return builder.extract_element(_sums(builder, sums)[0], ir.IntType(32)(0))
 
-    return types.float32(lanes, left, types.intp, right, types.intp), build
+@intrinsic
+def window_step(
+    typing_context, lanes, theta, row, total, rows, enter, far, leave, near, center, own, accumulator, rate, inverse
+):
+    """total[0] += enter rows[far] + leave rows[near], and `adagrad_step` by total[0] + center rows[own]."""
+
+    def build(context, builder, signature, arguments):
+        theta, total, rows = (_Array(context, builder, signature.args[n], arguments[n]) for n in (1, 3, 4))
+        factors = [_splat(builder, arguments[n]) for n in (5, 7, 9)]
+        terms = [rows.row(arguments[n]) for n in (6, 8, 10)]
+        sums, gradient = total.row(_INT(0)), []
+        for offset in _offsets(lanes):
+            products = [builder.fmul(f, _load(builder, row, offset), flags=_FAST) for f, row in zip(factors, terms)]
+            value = builder.fadd(_load(builder, sums, offset), products[0], flags=_FAST)
+            value = builder.fadd(value, products[1], flags=_FAST)
+            builder.store(value, _place(builder, sums, offset), align=4)
+            gradient.append(builder.fadd(value, products[2], flags=_FAST))
+        return _adagrad(builder, gradient, theta.row(arguments[2]), *arguments[11:])
+
+    number, place = types.float32, types.intp
+    kinds = [number, place] * 3
+    return types.float32(lanes, theta, place, total, rows, *kinds, number, number, number), build

@@ -43,7 +43,7 @@ class OccurrencePlaces:
     document: Ints  # (n)
     position: Ints  # (n) in the document
     context: NDArray[np.int32]  # (n, 2 window) the words around it, or −1
-    weight: Singles  # (n, 2 window) 1 − σ, or 0
+    weight: Singles  # (n, 2 window) (1 − σ) / the share of the word's occurrences that were taken, or 0
 
     def of(self, word: int) -> OccurrencePlaces:
         """Those of one word."""
@@ -51,10 +51,14 @@ class OccurrencePlaces:
         return OccurrencePlaces(*(getattr(self, field.name)[mine] for field in fields(self)))
 
 
-def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> OccurrencePlaces:
-    """All occurrences of some words of a pass, after subsampling."""
+def read_occurrences(text: ScorePass, chosen: Sequence[int], room: float = np.inf) -> OccurrencePlaces:
+    """The occurrences of some words of a pass, after subsampling: all, or of frequent words a sample.
+
+    There are about `room` of them at most. All that a sampled one adds to sums is divided by its word's share.
+    """
     if isinstance(text, OccurrencePass):
         return OccurrencePlaces(*text.places_of(chosen))
+    share = _shares(text.occurrences()[list(chosen)], room)
     place, rho, width = text.places(text.ids[list(chosen)]), text.rho[list(chosen)], 2 * text.text.window
     number = np.zeros(len(text.pieces), np.int64)
     none = np.empty((0, 4), np.int64), np.empty((0, width), np.float32), np.empty((0, width), np.int32)
@@ -63,7 +67,7 @@ def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> OccurrencePlaces
         piece: int, first: int, last: int, kept: NDArray[np.int32], count: Ints, *arrays: NDArray[np.generic]
     ) -> None:
         positions = np.empty(len(kept), np.int64)
-        kernels.read_occurrences(text.lanes, text.text, place, rho, first, last, kept, positions, count, *arrays)
+        kernels.read_occurrences(text.lanes, text.text, place, rho, share, first, last, kept, positions, count, *arrays)
 
     text.each_piece(
         lambda thread, piece, first, last, kept: read(piece, first, last, kept, number[piece : piece + 1], *none)
@@ -80,6 +84,14 @@ def read_occurrences(text: ScorePass, chosen: Sequence[int]) -> OccurrencePlaces
     text.each_piece(write)
     word, unit, document, position = np.ascontiguousarray(where.T)
     return OccurrencePlaces(word, unit, document, position, context, weight)
+
+
+def _shares(occurrences: Ints, room: float) -> Singles:
+    """The share of each word's occurrences to take: as many of each of the frequent words, all of the others."""
+    ascending = np.sort(occurrences)
+    before = np.cumsum(ascending) - ascending
+    most = np.max((room - before) / np.arange(len(ascending), 0, -1), initial=1.0)
+    return np.minimum(1.0, most / np.maximum(occurrences, 1)).astype(np.float32)
 
 
 class UnitWeights(NamedTuple):

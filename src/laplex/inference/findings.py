@@ -34,7 +34,7 @@ NUMBERS = ["square", "variance", "direction_variance", "freedom", "p", "permutat
 TEXTS = ["word", "value", "against", "context", "context_against"]
 EXPLAINED = 200  # words of a comparison for which typical context words are found, those that come first
 MAX_COUNT = 2**53  # beyond which a stored number is no count
-OCCURRENCES_TOGETHER = 2**21  # of words that are explained, each with the words around it
+OCCURRENCES_TOGETHER = 2**21  # of all words that are explained, each with the words around it; of more, a sample
 CONTEXT_WORDS = 4  # that are shown for each side
 
 Question = Comparison | CoefficientQuestion
@@ -195,25 +195,17 @@ def _explained(
     names, chosen = np.array(text.context_names, object), ids[rows].tolist()
     unshown = np.isin(names, list(ignored))
     row_of = dict(zip(chosen, rows.tolist()))
-    for some in _in_batches(chosen, text.occurrences()[chosen]):
-        occurrences = read_occurrences(text, some)
-        place = {word: number for number, word in enumerate(some)}
+    # all in one reading: in batches, their number and the length of a reading would both grow with the text
+    occurrences = read_occurrences(text, chosen, OCCURRENCES_TOGETHER)
+    place = {word: number for number, word in enumerate(chosen)}
 
-        def contexts(
-            table: ScoreTable, occurrences: OccurrencePlaces = occurrences, place: dict[int, int] = place
-        ) -> tuple[str, str]:
-            mine, itself = occurrences.of(place[table.word]), names == text.vocabulary.words[table.id]
-            return typical_words(text, table, mine, comparison, unshown | itself)
+    def contexts(table: ScoreTable) -> tuple[str, str]:
+        mine, itself = occurrences.of(place[table.word]), names == text.vocabulary.words[table.id]
+        return typical_words(text, table, mine, comparison, unshown | itself)
 
-        for word, (one, two) in zip(some, text.run(some, contexts, "context words", with_sigma=True)):
-            frame.loc[row_of[word], ["context", "context_against"]] = one, two
+    for word, (one, two) in zip(chosen, text.run(chosen, contexts, "context words", with_sigma=True)):
+        frame.loc[row_of[word], ["context", "context_against"]] = one, two
     return frame
-
-
-def _in_batches(words: Sequence[int], occurrences: Ints) -> list[list[int]]:
-    """Words in batches whose occurrences are in memory together."""
-    batch = np.cumsum(occurrences) // OCCURRENCES_TOGETHER
-    return [[word for word, number in zip(words, batch.tolist()) if number == one] for one in np.unique(batch).tolist()]
 
 
 def typical_words(

@@ -185,11 +185,11 @@ def sum_contexts(lanes, alpha, words, contexts):
 
 
 @fast
-def read_occurrences(lanes, text, place, rho, first, last, kept, positions, number, where, weights, words):
-    """Every occurrence of some words after subsampling, in `number` how many there are so far.
+def read_occurrences(lanes, text, place, rho, share, first, last, kept, positions, number, where, weights, words):
+    """A `share` (n) of the occurrences of some words after subsampling, in `number` how many there are so far.
 
-    If `where` (n, 4) has rows: its word, unit, document and position there, and of each word around it (n, 2 window)
-    which it is, or −1, and its weight 1 − σ.
+    If `where` (m, 4) has rows: its word, unit, document and position there, and of each word around it (m, 2 window)
+    which it is, or −1, and its weight (1 − σ) / share.
     """
     h = np.empty(LANE * len(lanes), np.float32)
     for m in range(first, last):
@@ -207,7 +207,7 @@ def read_occurrences(lanes, text, place, rho, first, last, kept, positions, numb
             continue
         for i in range(length):
             word = place[kept[i]]
-            if word < 0:
+            if word < 0 or (share[word] < F(1.0) and uniform(state) >= share[word]):
                 continue
             if len(where) > 0:
                 row, column = number[0], 0
@@ -221,7 +221,7 @@ def read_occurrences(lanes, text, place, rho, first, last, kept, positions, numb
                     score = F(0.0)
                     for d in range(LANE * len(lanes)):
                         score += rho[word, d] * (h[d] if text.sums_window else text.alpha[kept[j], d])
-                    words[row, column], weights[row, column] = kept[j], F(1.0) - logistic_one(score)
+                    words[row, column], weights[row, column] = kept[j], (F(1.0) - logistic_one(score)) / share[word]
                     column += 1
             number[0] += 1
 
