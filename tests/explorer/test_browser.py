@@ -43,7 +43,7 @@ def test_every_page_of_two_languages_is_drawn(visit, bilingual_explorer, path, s
 
 
 def check_page(page, scheme, width):
-    page.locator("[data-testid=stVegaLiteChart] svg, .grid .item, canvas.words").first.wait_for(
+    page.locator("[data-testid=stVegaLiteChart] svg, .grid .item, canvas.words, h1").first.wait_for(
         state="attached", timeout=60_000
     )
     assert page.complaints == []
@@ -121,7 +121,7 @@ def test_the_keyboard_leads_to_a_word(visit):
         "word?word=peace&k=4&at.party=Republican&at.period=1901&text1=Republican&text2=1901&graph=true",
         "contrast?column=party&at.period=1901&bare=true&min_count=200&explained=peace",
         "change?column=period&explained=war&moved=peace",
-        "dimensions?plus=war&minus=peace,+friendship&words=army&words=navy&at.period=1901&followed=navy",
+        "dimensions?plus=nation&minus=peace,+friendship&words=army&words=navy&at.period=1901&followed=navy",
     ],
 )
 def test_every_view_has_an_address_that_restores_it(visit, demo_explorer, path):
