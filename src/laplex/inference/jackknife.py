@@ -103,10 +103,6 @@ class Direction(NamedTuple):
     vector: Floats  # (D)
     influence: Floats  # (C, D)
 
-    def unit_influence(self) -> Floats:
-        """(C, D) The influence on the direction: what it does along the vector changes its length only."""
-        return self.influence - np.outer(self.influence @ self.vector, self.vector)
-
 
 class Estimate(NamedTuple):
     """A number, and the influence of each cluster (C) on it."""

@@ -38,17 +38,6 @@ def describe_p(p: float, permutations: int) -> str:
     return f"<{NO_BREAK}{least:.1g}" if permutations and p <= least * (1 + 1e-9) else f"{p:.2g}"
 
 
-def describe_sides(question: str, value: str, against: str) -> tuple[str, str]:
-    """The names of the two sides of a finding: two values, a value and the rest, or the halves of a line.
-
-    >>> describe_sides("contrast", "D", "rest"), describe_sides("drift", "1789", "2021")
-    (('D', 'the rest'), ('earlier', 'later'))
-    """
-    if question == "drift":
-        return "earlier", "later"
-    return value, name_of_side(against)
-
-
 def describe_comparison(question: str, value: str, against: str) -> str:
     """A comparison as a heading.
 
@@ -59,29 +48,15 @@ def describe_comparison(question: str, value: str, against: str) -> str:
         return f"from {value} to {against}"
     if (value, against) == ("any", "others"):
         return "any value against the others"
-    return f"{value} against {describe_sides(question, value, against)[1]}"
+    return f"{value} against {name_of_side(against)}"
 
 
-def describe_finding(question: str, row: Mapping[Any, Any]) -> str:
-    """A row of a table of findings, or of bare distances, in sentences."""
-    value, against = str(row["value"]), str(row["against"])
-    one, two = describe_sides(question, value, against)
-    if "distance" in row:
-        return (
-            f"Distance {row['distance']:.3f}; {row['uses']:,} uses ({value}) and {row['uses_against']:,} ({against})."
-        )
-    if pd.isna(row["p"]):
-        return "Not tested: it has too few uses, or too few units use it."
-    p = describe_p(row["p"], row["permutations"])
-    p = p if p.startswith("<") else f"= {p}"
-    verdict = "holds" if row["holds"] else "not shown to hold"
-    text = f"Difference {row['estimate']:.2f} ({row['lower']:.2f} to {row['upper']:.2f}), p {p}, adjusted "
-    text += f"{row['p_adjusted']:.2g}: {verdict}. {row['uses']:,} uses by {row['units']:,} units ({one}), "
-    text += f"{row['uses_against']:,} by {row['units_against']:,} ({two})."
-    sides = [
-        f"{context} ({side})" for side, context in ((one, row["context"]), (two, row["context_against"])) if context
-    ]
-    return text + (f" Used with {'; '.join(sides)}." if sides else "")
+def describe_distance(row: Mapping[Any, Any]) -> str:
+    """A row of a table of bare distances in a sentence."""
+    return (
+        f"Distance {row['distance']:.3f}; {row['uses']:,} uses ({row['value']}) and {row['uses_against']:,} "
+        f"({row['against']})."
+    )
 
 
 def slice_names(fitted: Embeddings) -> list[str]:

@@ -258,7 +258,7 @@ class ComparisonPage:
         with aside:
             showing.claim(word, name)
             for row in frame[frame["word"] == word].to_dict("records"):
-                showing.explain(describing.describe_finding(self.question, row))
+                showing.explain(describing.describe_distance(row))
             details = st.empty()
         with table:
             columns = columns_of_distances(frame, value, against)
