@@ -7,7 +7,7 @@ import pytest
 
 import laplex as lx
 from laplex.inference.comparisons import Comparison
-from laplex.inference.decomposition import _shares, decompose, group_weights, read_occurrences
+from laplex.inference.decomposition import decompose, group_weights, read_occurrences
 from laplex.inference.score_test import group_scores
 from laplex.inference.scores import ScorePass
 from laplex.inference.units import Options, gather
@@ -76,26 +76,6 @@ def test_contributions_add_up_to_what_is_tested(fitted, likelihood, unit, monkey
     weight = found.weight.max(1) if likelihood == "cbow" else found.weight.sum(1)
     assert (table.unit_weight[found.unit] * weight).sum() == pytest.approx(table.tau.sum(), rel=1e-4)
     assert (parts.error >= 0).all()
-
-
-@pytest.mark.parametrize("likelihood", ["cbow", "sgns"])
-def test_a_sample_of_occurrences_stands_for_all(fitted, likelihood):
-    text, _ = scored(fitted, "bank", likelihood)
-    every = read_occurrences(text, [0])
-    room = len(every.unit) // 2
-    some, again = (read_occurrences(text, [0], room) for _ in range(2))
-    assert len(some.unit) == pytest.approx(room * len(every.unit) / text.occurrences()[0], rel=0.15)
-    assert some.weight.sum() == pytest.approx(every.weight.sum(), rel=0.15)
-    assert {*zip(some.document, some.position)} <= {*zip(every.document, every.position)}
-    np.testing.assert_array_equal(some.position, again.position)
-
-
-def test_frequent_words_are_sampled_and_rare_ones_read_whole():
-    occurrences = np.array([900, 10, 300, 40])
-    share = _shares(occurrences, 250)
-    np.testing.assert_allclose(share, [100 / 900, 1, 100 / 300, 1], rtol=1e-6)
-    np.testing.assert_array_equal(_shares(occurrences, 1250), 1)
-    np.testing.assert_array_equal(_shares(occurrences, np.inf), 1)
 
 
 def test_the_interval_is_that_of_other_speakers(fitted):

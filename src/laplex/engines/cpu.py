@@ -23,7 +23,7 @@ from laplex.engines.state import Engine, Epoch, Floats, Report, State, aligned_z
 from laplex.model.problem import Problem
 
 PIECE = 20_000  # tokens that a thread takes at once
-PRIOR_VISITS = 8  # a row takes its prior at about this many of its visits in an epoch, however frequent it is
+PRIOR_VISITS = 16  # a row takes its prior at about this many of its visits in an epoch, however frequent it is
 
 
 # the inner loop of each likelihood, and whether it reads a block with its windows as rows of one dense product
