@@ -83,7 +83,7 @@ def test_a_block_is_cut_where_something_is_shown(tmp_path, monkeypatch):
 def test_the_gallery_shows_the_code_that_draws_it(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     gallery = pytest.importorskip("gallery")
-    shown = [code for _, _, code in blocks(gallery.PAGE)]
+    shown = [block.code for block in blocks(gallery.PAGE)]
     assert shown == [gallery.DEMO, *(gallery.dedent(entry.code) for entry in gallery.ENTRIES)]
     pictures = {f"{entry.name}.png" for entry in gallery.ENTRIES}
     assert {path.name for path in gallery.PICTURES.iterdir()} == pictures

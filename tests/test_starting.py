@@ -86,8 +86,8 @@ def test_the_help_names_every_likelihood():
     module = "laplex.model.likelihoods"
     names = {known.name for known in Likelihood.__subclasses__() if known.__module__ == module}
     (option,) = signature(model_and_tokens, eval_str=True).parameters["likelihood"].annotation.__metadata__
-    assert names == {"cbow", "sgns"}
-    assert all(name in option.help for name in names)
+    assert names == {"cbow", "sgns", "gaussian"}  # the last is that of occurrences, which are known by their folder
+    assert all(name in option.help for name in names - {"gaussian"})
 
 
 def test_loading_and_describing_a_model_needs_neither_kernels_nor_readers_of_text(saved):

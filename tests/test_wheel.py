@@ -47,7 +47,7 @@ def test_a_wheel_has_no_stray_files(wheel):
         "text/data/state-of-the-union.parquet",
         "evaluation/data/similarity/WordSim-353.tsv",
         "evaluation/data/google-analogies.txt",
-        "explorer/back.js",
+        "explorer/page.js",
         "explorer/settings.json",
         "explorer/style.css",
         "plots/page.html",

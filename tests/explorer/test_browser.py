@@ -48,7 +48,7 @@ def check_page(page, scheme, width):
     )
     assert page.complaints == []
     assert {urlsplit(url).hostname for url in page.requests if not url.startswith(("data:", "blob:"))} == {"127.0.0.1"}
-    assert page.locator("[data-testid=stException]").count() == 0
+    assert page.locator("[data-testid=stException]").all_inner_texts() == []
     ground = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert (sum(map(int, ground.removeprefix("rgb(").rstrip(")").split(","))) < 200) == (scheme == "dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -161,7 +161,7 @@ def test_two_models_share_a_page_and_the_address_says_which_is_shown(visit, bili
     choose(page, "Model", "two")
     page.get_by_text("This page needs a model with a column with an order").wait_for()
     page.get_by_role("link", name="Languages").click()
-    page.get_by_text("The words around both").wait_for()
+    page.get_by_text("The words around both", exact=True).wait_for()
 
 
 def test_an_unknown_word_is_answered_by_those_that_are_written_like_it(visit):

@@ -21,15 +21,17 @@ by which strengths are chosen. n occurrences, R rows, W words, D dimensions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
-from scipy.sparse.linalg import SuperLU, splu
 
 from laplex.errors import InputError
 from laplex.model.graph import Graph
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import SuperLU
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -120,6 +122,8 @@ class GaussianPosterior:
 
     def variance(self) -> Floats:
         """(R + latent) The variance of each number of a row in the coordinates z."""
+        from scipy.sparse import csgraph
+
         size = self._total.shape[0]
         number, component = csgraph.connected_components(self._total, directed=False)
         order = np.argsort(component, kind="stable")
@@ -158,6 +162,8 @@ def shrunk(covariance: Floats, observations: float) -> Floats:
 
 def factorize(matrix: sparse.csc_array) -> SuperLU:
     """The sparse factors of a symmetric, positive definite matrix."""
+    from scipy.sparse.linalg import splu  # which many questions do without
+
     return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
 

@@ -283,7 +283,9 @@ class _Uses:
         """A `Stretch` of text at a time, from the vectors (V, D) of contexts; h is zero without a context."""
         counts = self.tokens.vocabularies[0].counts
         share = counts / max(int(counts.sum()), 1)
-        weighted = vectors * (COMMON_SHARE / (COMMON_SHARE + share)).astype(np.float32)[:, None]
+        yield from self._contexts(vectors * (COMMON_SHARE / (COMMON_SHARE + share)).astype(np.float32)[:, None])
+
+    def _contexts(self, weighted: NDArray[np.float32]) -> Iterator[Stretch]:
         number, offsets = self.number, self.tokens.offsets
         for first, last in spans(offsets):
             ids = np.asarray(self.tokens.ids[offsets[first] : offsets[last]], np.int64)

@@ -12,22 +12,22 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from laplex.errors import InputError, StorageError, quote
-from laplex.runtime import storage
+from laplex.runtime import lazy, storage
 from laplex.runtime.atomic import scratch
 from laplex.runtime.distributed import communicator
-from laplex.text.corpus import read
-from laplex.text.formats import series_of
-from laplex.text.sources import source_of
 from laplex.text.spelling import compose
-from laplex.text.tokenizer import Tokenizer
 from laplex.text.tokens import Tokens, cache_folder
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 KIND = "occurrences"
 PLACES_AROUND = 10  # words on either side by which differences are explained
@@ -103,6 +103,9 @@ class Occurrences(Tokens):
 
         Returns:
             (N, dimensions) The vectors, as they are if they have no more dimensions.
+
+        Example:
+            occurrences.projected(100)
         """
         if dimensions >= self.vectors.shape[1]:
             return self.vectors
@@ -180,6 +183,8 @@ def occurrences(
         >>> occurrences(rows, np.ones((1, 3)), metadata=["period"])
         Occurrences: 1 of 1 words, vectors of 3 dimensions
     """
+    from laplex.text.sources import source_of  # which imports Polars
+
     source = source_of(frame, encoding="utf-8", documents="lines", storage_options=None)
     columns = list(dict.fromkeys([word, text, start, end, *metadata, *([] if unit is None else [unit])]))
     if unknown := [name for name in columns if name not in source.columns]:
@@ -199,6 +204,8 @@ def made_of(
     settings: dict[str, Any] | None = None,
 ) -> Occurrences:
     """Occurrences from rows with a word, a text, and where the word begins and ends there (the columns `named`)."""
+    from laplex.text.corpus import read
+
     if communicator().size > 1:
         raise InputError("occurrences are read by one process")
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(vectors) != len(rows):
@@ -242,6 +249,8 @@ def open_tokens(folder: str | Path) -> Tokens:
 
 def _cut(rows: pl.DataFrame, named: tuple[str, str, str, str]) -> tuple[list[str], NDArray[np.int64]]:
     """The text around each occurrence, and where it stands there."""
+    from laplex.text.formats import series_of
+
     texts: list[str] = []
     places = np.empty((len(rows), 2), np.int64)
     values = (series_of(name, rows[name].to_list()).to_list() for name in named[1:])
@@ -265,6 +274,8 @@ def _cut(rows: pl.DataFrame, named: tuple[str, str, str, str]) -> tuple[list[str
 
 def _words_around(texts: list[str], places: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[str]]:
     """(N, C) The words before and after each occurrence, nearest first, as indices into a list of words."""
+    from laplex.text.tokenizer import Tokenizer
+
     tokenizer = Tokenizer("paper")
     parts = (
         [text[:start] for text, (start, _) in zip(texts, places.tolist(), strict=True)],

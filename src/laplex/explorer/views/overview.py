@@ -11,6 +11,7 @@ from laplex import plots
 from laplex.embeddings import Embeddings
 from laplex.errors import InputError
 from laplex.explorer import address, loading, showing
+from laplex.explorer.views.comparison import first_tested
 from laplex.explorer.views.explained import Taken
 from laplex.reports import choosing, describing
 from laplex.reports.finding import Finding
@@ -66,8 +67,10 @@ def _show_link(found: Finding, key: str, language: str | None) -> None:
     word, claim = (showing.escape_markdown(text) for text in (found.word, found.claim))
     if st.button(f"**“{word}”** {claim}", key=key, type="tertiary", wrap=True, width="stretch"):
         page, box = ("change", "along") if found.question == "drift" else ("contrast", "column")
-        choices = {box: found.column, "explained": found.word}
-        address.go_to(page, language, choices)
+        first = first_tested(loading.model(), found.question, language)[0]
+        # the page would take what it begins with out of its address, and the back button would lead there
+        column = {} if found.column == first else {box: found.column}
+        address.go_to(page, language, {**column, "explained": found.word})
 
 
 def _show_details(fitted: Embeddings, found: Finding, language: str | None) -> None:
@@ -103,7 +106,7 @@ def _show_model(fitted: Embeddings) -> None:
     """The numbers of the model, below what it says."""
     if warning := describing.describe_small_slices(fitted):
         showing.warnings([warning])
-    with st.expander("The model: its text, prior and fit", key="model"):
+    with st.expander("The model: its text, prior and fit", key="about_model"):
         _figures(fitted)
         left, right = st.columns([1, 1], gap="large")
         with left:
