@@ -34,7 +34,7 @@ import laplex as lx
 from laplex.runtime.processors import available_threads
 from laplex.text.encoding import Encoder, batches
 
-SETTINGS = {"layers": (6,), "whiten": False, "measure": "change"}
+SETTINGS = {"layers": (1, 2, 3, 4, 5, 6), "whiten": True, "measure": "change"}
 MEASURES = ("prt", "apd", "change", "distance")
 LAYERS = ((1,), (2,), (3,), (4,), (5,), (6,), (5, 6), (3, 4, 5, 6), (1, 2, 3, 4, 5, 6))
 PLANTED_COUNTS = (400, 4_000)  # of words into which changes are planted
