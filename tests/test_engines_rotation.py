@@ -209,11 +209,14 @@ def test_three_languages_that_differ_by_rotations_alone_come_to_lie_on_each_othe
 def test_words_that_are_to_be_unlike_are_turned_away_from_each_other():
     pairs = [(*pair, -1.0) for pair in translations(20)]
     turning = rotation.find_rotation(problem_of(lx.Ridge(1.0) + lx.Translations(pairs, 10.0)))
-    state = State.initial(turning.apart, 1)
-    train(make_cpu(turning.apart, state, block=8, negatives=8), 4)  # after one epoch words are hardly apart yet
-    theta = turning.join(state).theta
-    one, two = unit(theta[turning.first]), unit(theta[turning.second])
-    assert (one * two).sum(1).mean() < -0.2
+    cosines = []
+    for seed in (1, 2, 3):  # seeds differ much with so few words
+        state = State.initial(turning.apart, seed)
+        train(make_cpu(turning.apart, state, block=8, negatives=8), 4)  # after one epoch words are hardly apart yet
+        theta = turning.join(state).theta
+        cosines.append((unit(theta[turning.first]) * unit(theta[turning.second])).sum(1).mean())
+    assert max(cosines) < 0
+    assert np.mean(cosines) < -0.2
 
 
 # Ties between languages
