@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from laplex.embeddings import Embeddings
 from laplex.inference.contexts import pooled
 from laplex.inference.scores import MAX_CLUSTERS_WITH_ROWS, WEIGHT_LIMIT, Cells, Result, ScorePass, ScoreTable
-from laplex.inference.statistics import thread_pool, units_with_words
+from laplex.inference.statistics import thread_pool
 from laplex.inference.units import Floats, Ints, Options, Units
 from laplex.runtime.display import bar
 from laplex.runtime.processors import available_threads
@@ -58,14 +58,6 @@ class OccurrencePass(ScorePass):
         self._of_word = _occurrences_by_word(np.asarray(tokens.ids), units.documents, unit)
         self.dimensions = fitted.dimensions
         self._common = self._covariance_of_all()
-
-    def find_units(self) -> None:
-        text = self.text
-        place = np.full(len(self.vocabulary), -1, np.int32)
-        place[self.ids] = np.arange(len(self.ids))
-        self.start, self.unit, self.count = units_with_words(
-            text.ids, text.offsets, text.documents, text.unit, place, len(self.ids)
-        )
 
     def vectors(self, word: int) -> tuple[Floats, Ints, Ints]:
         """The vectors (n, D) of a word's occurrences, their units and their numbers."""
